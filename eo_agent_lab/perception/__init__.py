@@ -1,0 +1,1 @@
+"""What finds objects in images."""
