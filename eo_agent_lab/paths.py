@@ -30,9 +30,7 @@ def real_data() -> Path:
 
 def reference_data() -> Path:
     """Return the folder of recorded facts about the published systems; it may be absent."""
-    return Path(
-        os.environ.get("EO_AGENT_LAB_REFERENCE", str(ROOT.parent / "shared" / "reference"))
-    )
+    return Path(os.environ.get("EO_AGENT_LAB_REFERENCE", str(ROOT.parent / "shared" / "reference")))
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:

@@ -57,7 +57,9 @@ def write_crop(source: BandSource, path: Path, aoi: Aoi) -> Scene:
         xs = local.x0 + (np.arange(local.width) + 0.5) * local.dx
         ys = local.y0 + (np.arange(local.height) + 0.5) * local.dy
         dims = (f"y_{size}", f"x_{size}")
-        data[name] = xr.DataArray(values, dims=dims, coords={dims[0]: ys, dims[1]: xs}, attrs=attributes)
+        data[name] = xr.DataArray(
+            values, dims=dims, coords={dims[0]: ys, dims[1]: xs}, attrs=attributes
+        )
         records[name] = band.model_copy(update={"path": path.name, "index": 1})
         windows[name] = window
     finest = min(scene.bands, key=lambda name: abs(grids[name].dx))

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from eo_agent_lab.errors import SceneError
 from eo_agent_lab.lake.fetcher import Fetched, Rejected
 from eo_agent_lab.lake.naming import FileRole, ProductName, file_role, parse_product, sensor_hint
 from eo_agent_lab.lake.product import Product, assemble
 from eo_agent_lab.lake.scene import Scene, make_location_id
+
+if TYPE_CHECKING:
+    from shapely.geometry import Polygon
 
 RASTERS = (".tif", ".tiff", ".jp2")
 
@@ -100,7 +103,13 @@ class FolderFetcher:
             groups.setdefault(key, []).append(_Found(path, role))
             names[key] = name
         return [
-            Product(where, label, names[where, label], [(f.path, f.role) for f in files], self._hint(files))
+            Product(
+                where,
+                label,
+                names[where, label],
+                [(f.path, f.role) for f in files],
+                self._hint(files),
+            )
             for (where, label), files in groups.items()
         ]
 
@@ -144,6 +153,10 @@ def _shown(products: list[Product], progress: bool) -> Iterator[Product]:
     yield from track(products, description="reading headers")
 
 
+def _alike(a: Polygon, b: Polygon) -> bool:
+    return bool(a.intersection(b).area > 0.7 * a.union(b).area)
+
+
 def assign_locations(scenes: list[Scene]) -> list[Scene]:
     """Give scenes of one place one location id.
 
@@ -156,17 +169,17 @@ def assign_locations(scenes: list[Scene]) -> list[Scene]:
     result = []
     for scene in scenes:
         if scene.location_id is not None:
-            result.append(scene.model_copy(update={"location_id": make_location_id(scene.location_id)}))
+            result.append(
+                scene.model_copy(update={"location_id": make_location_id(scene.location_id)})
+            )
             continue
         if scene.footprint is None:
             key = f"{scene.source}/{scene.product_id}"
             result.append(scene.model_copy(update={"location_id": make_location_id(key)}))
             continue
         shape = Polygon(scene.footprint)
-        for known, location in groups:
-            if shape.intersection(known).area > 0.7 * shape.union(known).area:
-                break
-        else:
+        location = next((name for known, name in groups if _alike(shape, known)), None)
+        if location is None:
             location = make_location_id(f"{scene.source}/{scene.footprint[0]}/{len(groups)}")
             groups.append((shape, location))
         result.append(scene.model_copy(update={"location_id": location}))

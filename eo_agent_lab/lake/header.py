@@ -19,7 +19,7 @@ class Header(NamedTuple):
 
     path: Path
     grid: Grid
-    count: int
+    band_count: int
     dtype: str
     nodata: float | None
     descriptions: tuple[str | None, ...]
@@ -74,7 +74,9 @@ def _check_whole(path: Path, dataset: Any) -> None:
 
 
 def _truncated(path: Path, size: int) -> str:
-    return f"{path.name} is truncated (it has {size} bytes, its header promises more); fetch it again"
+    return (
+        f"{path.name} is truncated (it has {size} bytes, its header promises more); fetch it again"
+    )
 
 
 class Place(NamedTuple):
@@ -111,8 +113,9 @@ def _footprint(header: Header) -> list[tuple[float, float]]:
     x1, y1 = grid.x0 + grid.width * grid.dx, grid.y0 + grid.height * grid.dy
     ring = [(grid.x0, grid.y0), (x1, grid.y0), (x1, y1), (grid.x0, y1), (grid.x0, grid.y0)]
     problem = (
-        f"{header.path.name} has the wrong coordinate system: its corner ({grid.x0:g}, {grid.y0:g}) "
-        f"does not exist in {header.crs.to_string()[:40]}; assign the right one (gdal_edit -a_srs)"
+        f"{header.path.name} has the wrong coordinate system: its corner is at ({grid.x0:g}, "
+        f"{grid.y0:g}), which is not in {header.crs.to_string()[:40]}; assign the right one "
+        "(gdal_edit -a_srs)"
     )
     if header.crs.is_geographic and (
         max(abs(grid.x0), abs(x1)) > 361 or max(abs(grid.y0), abs(y1)) > 90.5
@@ -136,16 +139,20 @@ def pixel_metres(header: Header) -> float | None:
     grid = header.grid
     if header.crs.is_projected:
         factor = header.crs.linear_units_factor[1]
-        return round(abs(grid.dx) * factor, 3)
+        return round(abs(grid.dx) * float(factor), 3)
     from pyproj import Geod
 
     lon, lat = grid.x0 + grid.width * grid.dx / 2, grid.y0 + grid.height * grid.dy / 2
     _, _, across = Geod(ellps="WGS84").inv(lon, lat, lon + abs(grid.dx), lat)
-    return round(across, 3)
+    return round(float(across), 3)
 
 
 def make_band(
-    header: Header, root: Path, index: int, calibration: tuple[float, float] | None, fill: float | None
+    header: Header,
+    root: Path,
+    index: int,
+    calibration: tuple[float, float] | None,
+    fill: float | None,
 ) -> Band:
     """Return the record of one band of a file."""
     scale, offset = calibration if calibration else (None, None)

@@ -78,7 +78,9 @@ def build_index(path: Path, scenes: Iterable[Scene], stamp: str) -> None:
             if when is None:
                 connection.execute("INSERT INTO undated VALUES(?,?,?,?)", (*key, scene.scene_id))
             else:
-                connection.execute("INSERT INTO seen VALUES(?,?,?,?,?)", (*key, when, scene.scene_id))
+                connection.execute(
+                    "INSERT INTO seen VALUES(?,?,?,?,?)", (*key, when, scene.scene_id)
+                )
         connection.executemany("INSERT INTO location_sensor VALUES(?,?,?)", sorted(seen))
         connection.executemany("INSERT INTO cell VALUES(?,?,?)", sorted(cells))
         connection.executemany(
@@ -179,4 +181,3 @@ class Index:
     def close(self) -> None:
         """Close the file."""
         self._connection.close()
-

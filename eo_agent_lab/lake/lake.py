@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from datetime import UTC, date, datetime
+from itertools import pairwise
 from pathlib import Path
 
 from eo_agent_lab.errors import LakeError
@@ -53,7 +54,7 @@ class Lake:
             record = self._index.record(scene_id)
             if record is None:
                 raise LakeError(
-                    f"the lake has no scene {scene_id!r}; use a handle from the question or from "
+                    f"the lake has no scene {scene_id[:80]!r}; use a handle from the question or from "
                     "a listing tool"
                 )
             self._scenes[scene_id] = Scene.model_validate_json(record)
@@ -109,9 +110,7 @@ class Lake:
         """
         return self._neighbour(scene_id, before, sensor, later=False)
 
-    def next(
-        self, scene_id: str, *, after: When = None, sensor: str | None = None
-    ) -> Scene | None:
+    def next(self, scene_id: str, *, after: When = None, sensor: str | None = None) -> Scene | None:
         """Return the earliest scene of the same place and modality after a time (exclusive)."""
         return self._neighbour(scene_id, after, sensor, later=True)
 
@@ -119,9 +118,7 @@ class Lake:
         self, scene_id: str, when: When, sensor: str | None, *, later: bool
     ) -> Scene | None:
         scene = self.get(scene_id)
-        reference = (
-            time_key(scene) if when is None else as_time(when, end_of_day=later).timestamp()
-        )
+        reference = time_key(scene) if when is None else as_time(when, end_of_day=later).timestamp()
         if reference is None:
             raise LakeError(
                 f"scene {scene_id} has no acquisition date: give a date to look from, or use the "
@@ -208,7 +205,7 @@ def as_time(value: datetime | date | str, *, end_of_day: bool = False) -> dateti
 
 def _covers(ring: builtins.list[tuple[float, float]], lon: float, lat: float) -> bool:
     inside = False
-    for (x0, y0), (x1, y1) in zip(ring, ring[1:], strict=False):
+    for (x0, y0), (x1, y1) in pairwise(ring):
         if (y0 > lat) != (y1 > lat) and lon < (x1 - x0) * (lat - y0) / (y1 - y0) + x0:
             inside = not inside
     return inside

@@ -128,9 +128,7 @@ def _day_of_year(year: str, day: str, name: str) -> datetime:
     start = datetime(int(year), 1, 1, tzinfo=UTC)
     when = start + timedelta(days=int(day) - 1)
     if int(day) < 1 or when.year != start.year:
-        raise SceneError(
-            f"day {day} of {year} in {name!r} does not exist; correct the name"
-        )
+        raise SceneError(f"day {day} of {year} in {name!r} does not exist; correct the name")
     return when
 
 

@@ -163,7 +163,7 @@ def _with_stacks(
 
 def _stack_names(header: Header, sensor: str | None) -> tuple[list[str] | None, str]:
     texts = [text for text in header.descriptions if text]
-    if len(texts) == header.count and header.count > 1:
+    if len(texts) == header.band_count and header.band_count > 1:
         known = SENSORS[sensor].bands if sensor else {}
         names = [band_name(text) for text in texts]
         if sensor and all(name in known for name in names):
@@ -171,10 +171,13 @@ def _stack_names(header: Header, sensor: str | None) -> tuple[list[str] | None, 
         roles = [text.lower() for text in texts]
         if all(role in ROLES for role in roles):
             return roles, ""
-    if sensor and (order := usual_band_order(sensor, header.count)):
+    if sensor and (order := usual_band_order(sensor, header.band_count)):
         return order, f"bands taken in the usual order {order[0]}..{order[-1]}, the file names none"
     if header.dtype == "uint8" and header.colours[:3] == ("red", "green", "blue"):
-        return ["R", "G", "B", "A"][: header.count] if header.count in (3, 4) else None, ""
+        return ["R", "G", "B", "A"][: header.band_count] if header.band_count in (
+            3,
+            4,
+        ) else None, ""
     return None, ""
 
 
@@ -261,7 +264,9 @@ def _date(
         raise SceneError(
             f"product {product.label} states different dates ({days}); correct the wrong one"
         )
-    best = next((when for when in stated if (when.hour, when.minute, when.second) != (0, 0, 0)), stated[0])
+    best = next(
+        (when for when in stated if (when.hour, when.minute, when.second) != (0, 0, 0)), stated[0]
+    )
     known = SENSORS.get(sensor)
     if known and (
         best.date() < known.launch or (known.end is not None and best.date() > known.end)

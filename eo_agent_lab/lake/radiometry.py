@@ -118,7 +118,9 @@ def landsat_calibration(mtl: Path, band_names: list[str]) -> Calibration:
     number = re.search(r"(\d)$", spacecraft)
     sensor = f"landsat-{number[1]}" if number else None
     acquired = _mtl_time(groups, mtl.name)
-    level2 = (_find(groups, "PROCESSING_LEVEL") or _find(groups, "DATA_TYPE") or "").startswith("L2")
+    level2 = (_find(groups, "PROCESSING_LEVEL") or _find(groups, "DATA_TYPE") or "").startswith(
+        "L2"
+    )
     product = _find(groups, "LANDSAT_PRODUCT_ID", "PRODUCT_CONTENTS", "METADATA_FILE_INFO")
     product = product or _find(groups, "LANDSAT_SCENE_ID")
     bands: Rescaling = {}
@@ -199,7 +201,9 @@ def sentinel2_calibration(metadata: Path, band_names: list[str]) -> Calibration:
     try:
         root = ET.fromstring(metadata.read_bytes())
     except ET.ParseError as error:
-        raise SceneError(f"{metadata.name} is damaged ({error}); fetch the product again") from error
+        raise SceneError(
+            f"{metadata.name} is damaged ({error}); fetch the product again"
+        ) from error
     texts: dict[str, str] = {}
     offsets: dict[int, float] = {}
     for element in root.iter():
@@ -213,7 +217,7 @@ def sentinel2_calibration(metadata: Path, band_names: list[str]) -> Calibration:
     if quantification is None:
         raise SceneError(f"{metadata.name} has no quantification value; fetch the product again")
     scale = 1.0 / float(quantification)
-    order = "B1 B2 B3 B4 B5 B6 B7 B8 B8A B9 B10 B11 B12".split()
+    order = ["B1", "B2", "B3", "B4", "B5", "B6", "B7", "B8", "B8A", "B9", "B10", "B11", "B12"]
     default = offsets.get(-1, 0.0)
     bands = {
         name: (scale, offsets.get(order.index(name), default) * scale)
@@ -226,7 +230,9 @@ def sentinel2_calibration(metadata: Path, band_names: list[str]) -> Calibration:
     try:
         acquired = datetime.fromisoformat(started[:19]).replace(tzinfo=UTC) if started else None
     except ValueError as error:
-        raise SceneError(f"{metadata.name} has {started!r} as its time, which is no date") from error
+        raise SceneError(
+            f"{metadata.name} has {started!r} as its time, which is no date"
+        ) from error
     baseline = texts.get("PROCESSING_BASELINE", "not stated")
     applied = "an offset of -1000" if any(offsets.values()) else "no offset"
     note = (
@@ -245,7 +251,7 @@ def calibration_from_name(name: ProductName | None, band_names: list[str]) -> Ca
         return _sentinel2_from_name(name, band_names)
     reflective = [band for band in band_names if role_of(name.sensor, band) not in THERMAL_ROLES]
     if name.processing.startswith("L2") and name.collection in ("02", None):
-        bands = {band: (2.75e-5, -0.2) for band in reflective}
+        bands = dict.fromkeys(reflective, (2.75e-05, -0.2))
         if "B10" in band_names:
             bands["B10"] = (0.00341802, 149.0)
         note = "surface reflectance, the standard scale and offset of Collection 2 Level-2"
@@ -256,7 +262,7 @@ def calibration_from_name(name: ProductName | None, band_names: list[str]) -> Ca
             "corrected for sun elevation because there is no MTL file: the factor cancels in a "
             "ratio of bands, single-band reflectance is too low"
         )
-        return Calibration("TOA", note, {band: (2e-5, -0.1) for band in reflective}, 0.0)
+        return Calibration("TOA", note, dict.fromkeys(reflective, (2e-05, -0.1)), 0.0)
     note = "Level-1 product without its MTL file: digital numbers only"
     return Calibration("DN", note, {}, 0.0)
 
@@ -275,7 +281,7 @@ def _sentinel2_from_name(name: ProductName, band_names: list[str]) -> Calibratio
         return Calibration("DN", note, {}, 0.0)
     offset = SENTINEL2_OFFSET_DN * scale if shifted else 0.0
     note = f"{'surface' if level == 'SR' else 'top-of-atmosphere'} reflectance; {why}"
-    return Calibration(level, note, {band: (scale, offset) for band in band_names}, 0.0)
+    return Calibration(level, note, dict.fromkeys(band_names, (scale, offset)), 0.0)
 
 
 def normalised_bands(names: list[str | None]) -> list[str] | None:

@@ -78,7 +78,13 @@ class FileSource:
         """Return the grid of a band; its header is read once."""
         if name not in self._grids:
             with open_raster(self.root / self._band(name).path) as dataset:
-                self._grids[name] = grid_of(dataset)
+                grid = grid_of(dataset)
+            if not grid.crs and (self.scene.epsg or self.scene.crs):
+                raise SceneError(
+                    f"band {name} of scene {self.scene.scene_id} has lost its coordinate system: the "
+                    "file is damaged; fetch the product again"
+                )
+            self._grids[name] = grid
         return self._grids[name]
 
     def read(self, name: str, window: PixelWindow) -> NDArray[Any]:
@@ -134,7 +140,9 @@ def grid_of(dataset: Any) -> Grid:
     if transform.b or transform.d:
         raise SceneError(f"{Path(dataset.name).name} is rotated; warp it to a north-up grid first")
     crs = dataset.crs.to_wkt() if dataset.crs else ""
-    return Grid(crs, transform.c, transform.f, transform.a, transform.e, dataset.width, dataset.height)
+    return Grid(
+        crs, transform.c, transform.f, transform.a, transform.e, dataset.width, dataset.height
+    )
 
 
 def aoi_window(grid: Grid, aoi: Aoi | None) -> PixelWindow:
@@ -290,15 +298,11 @@ def _nearest(grid: Grid, target: Grid) -> tuple[NDArray[np.int64], NDArray[np.in
     return rows, cols
 
 
-def _any_inside(
-    array: NDArray[np.bool_], grid: Grid, target: Grid
-) -> NDArray[np.bool_]:
+def _any_inside(array: NDArray[np.bool_], grid: Grid, target: Grid) -> NDArray[np.bool_]:
     return np.asarray(_aggregate(array.astype(np.float64), grid, target) > 0)
 
 
-def _on_grid(
-    source: BandSource, name: str, grid: Grid, target: Grid
-) -> tuple[FloatArray, str]:
+def _on_grid(source: BandSource, name: str, grid: Grid, target: Grid) -> tuple[FloatArray, str]:
     """Read a band on a target grid; nodata becomes NaN."""
     window = covering_window(grid, target)
     raw = source.read(name, window).astype(np.float64)
@@ -311,7 +315,9 @@ def _on_grid(
     band = source.scene.bands[name]
     coarse = f"{abs(target.dx):g}" if band.gsd_m is None else f"{_metres(band, grid, target):g} m"
     fine = f"{abs(grid.dx):g}" if band.gsd_m is None else f"{band.gsd_m:g} m"
-    return _aggregate(raw, local, target), f"{name} averaged from {fine} to {coarse} over valid pixels"
+    return _aggregate(
+        raw, local, target
+    ), f"{name} averaged from {fine} to {coarse} over valid pixels"
 
 
 def _metres(band: Band, grid: Grid, target: Grid) -> float:

@@ -91,10 +91,24 @@ SENSORS: dict[str, Sensor] = {
 }
 """``sentinel-2`` alone is for products that do not say which satellite; its centres are S2A's."""
 
-ROLES = (
-    "coastal blue green red rededge1 rededge2 rededge3 nir nir08 watervapour cirrus swir1 swir2 "
-    "pan thermal1 thermal2"
-).split()
+ROLES = [
+    "coastal",
+    "blue",
+    "green",
+    "red",
+    "rededge1",
+    "rededge2",
+    "rededge3",
+    "nir",
+    "nir08",
+    "watervapour",
+    "cirrus",
+    "swir1",
+    "swir2",
+    "pan",
+    "thermal1",
+    "thermal2",
+]
 
 THERMAL_ROLES = ("thermal1", "thermal2")
 

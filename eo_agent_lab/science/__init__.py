@@ -1,0 +1,1 @@
+"""Pure functions on arrays and text, each citing its source. No files, no agents."""

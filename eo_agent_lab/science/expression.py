@@ -1,10 +1,10 @@
 """Arithmetic on text, parsed by a grammar of its own; nothing is ever evaluated as code.
 
-    expression := term (("+" | "-") term)*
-    term       := factor (("*" | "/" | "//" | "%") factor)*
-    factor     := ("+" | "-") factor | power
-    power      := atom (("**" | "^") factor)?
-    atom       := number | name | name "(" expression ("," expression)* ")" | "(" expression ")"
+expression := term (("+" | "-") term)*
+term       := factor (("*" | "/" | "//" | "%") factor)*
+factor     := ("+" | "-") factor | power
+power      := atom (("**" | "^") factor)?
+atom       := number | name | name "(" expression ("," expression)* ")" | "(" expression ")"
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def calculate(text: str) -> float:
         ValueError: The text is no such expression, or its value is not a finite number.
     """
     if len(text) > MAX_LENGTH:
-        raise ValueError(f"the expression has {len(text)} characters; at most {MAX_LENGTH} are read")
+        raise ValueError(
+            f"the expression has {len(text)} characters; at most {MAX_LENGTH} are read"
+        )
     parser = _Parser(_tokens(text))
     try:
         value = float(parser.expression(0))

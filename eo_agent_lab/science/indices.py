@@ -75,7 +75,7 @@ class MaskRule(NamedTuple):
     """A land-cover mask: the pixels where an index exceeds a threshold."""
 
     name: str
-    index: str
+    index_name: str
     threshold: float
     source: str
 

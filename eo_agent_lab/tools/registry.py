@@ -113,7 +113,9 @@ def tool(*, suite: str, effect: Effect = "reads") -> Callable[[ToolFunction], To
 def _parse_docstring(function: ToolFunction) -> tuple[str, dict[str, str]]:
     text = inspect.getdoc(function) or ""
     if not text:
-        raise ToolError(f"tool {function.__name__!r} has no docstring; it is the tool's description")
+        raise ToolError(
+            f"tool {function.__name__!r} has no docstring; it is the tool's description"
+        )
     head, _, rest = text.partition("\nArgs:\n")
     section = re.split(r"\n(?:Returns|Raises):\n", rest)[0]
     documented: dict[str, str] = {}
@@ -146,7 +148,9 @@ def list_tools(suite: str | None = None) -> list[Tool]:
     _load_families()
     found = [item for key, item in sorted(_REGISTRY.items()) if suite in (None, key[0])]
     if suite is not None and not found:
-        raise ToolError(f"no suite {suite!r}; there are {', '.join(sorted({k[0] for k in _REGISTRY}))}")
+        raise ToolError(
+            f"no suite {suite!r}; there are {', '.join(sorted({k[0] for k in _REGISTRY}))}"
+        )
     return found
 
 
@@ -176,8 +180,8 @@ def _validated(name: str, arguments: Any, suite: str | None) -> tuple[Tool, dict
     found = get_tool(name, suite)
     if not isinstance(arguments, dict):
         raise ToolError(
-            f"the arguments of {name} must be an object, not {type(arguments).__name__}; call it as "
-            f"{found.signature()}"
+            f"the arguments of {name} must be an object, not {type(arguments).__name__}; call it "
+            f"as {found.signature()}"
         )
     try:
         model = found.arguments.model_validate(arguments)

@@ -11,6 +11,7 @@ from eo_agent_lab.errors import LakeError, SceneError, ToolError, WorkspaceError
 from eo_agent_lab.lake import Scene
 from eo_agent_lab.lake.crop import CropSource
 from eo_agent_lab.lake.folder import FolderFetcher
+from eo_agent_lab.lake.naming import parse_product
 from eo_agent_lab.lake.raster import BandSource, FileSource
 from eo_agent_lab.tools.registry import Context
 from eo_agent_lab.tools.workspace import LAKE_PREFIX
@@ -47,11 +48,15 @@ def open_scene(context: Context, url: str) -> BandSource:
         ) from error
     if path.suffix == ".nc":
         return CropSource(path)
-    return _from_files(path)
+    return _from_files(path, context.workspace.root.resolve())
 
 
-def _from_files(path: Path) -> BandSource:
+def _from_files(path: Path, root: Path) -> BandSource:
+    """Read a scene's folder; of a file, the product folder it lies in, which holds the metadata."""
     folder = path if path.is_dir() else path.parent
+    for parent in (path, *path.parents):
+        if parent.is_dir() and parent != root and parent.is_relative_to(root):
+            folder = parent if parse_product(parent.name) else folder
     fetched = FolderFetcher(folder).fetch()
     scenes = fetched.scenes
     if path.is_file():
@@ -61,8 +66,12 @@ def _from_files(path: Path) -> BandSource:
         names = ", ".join(sorted(scene.product_id for scene in scenes)[:4])
         raise SceneError(f"{path.name} holds {len(scenes)} scenes ({names}); name one of them")
     if not scenes:
-        why = "; ".join(f"{item.path}: {item.reason}" for item in (*fetched.rejected, *fetched.ignored)[:3])
-        raise SceneError(f"{path.name} holds no scene that can be read ({why or 'no raster in it'})")
+        why = "; ".join(
+            f"{item.path}: {item.reason}" for item in (*fetched.rejected, *fetched.ignored)[:3]
+        )
+        raise SceneError(
+            f"{path.name} holds no scene that can be read ({why or 'no raster in it'})"
+        )
     return FileSource(scenes[0], folder)
 
 
@@ -80,7 +89,9 @@ def lake_scene(context: Context, url: str) -> Scene:
     try:
         return lake.get(scene_id)
     except LakeError as error:
-        raise ToolError(f"{url!r} is not in the lake, so nothing can be looked up in time") from error
+        raise ToolError(
+            f"{url!r} is not in the lake, so nothing can be looked up in time"
+        ) from error
 
 
 def scene_summary(scene: Scene) -> dict[str, Any]:

@@ -40,11 +40,13 @@ class Workspace:
             raise WorkspaceError(f"{handle[:60]!r} is no path; give a path inside the workspace")
         if pure.is_absolute() or ".." in pure.parts or handle.startswith("~"):
             raise WorkspaceError(
-                f"{handle!r} leaves the workspace; give a path relative to the workspace, or a handle"
+                f"{handle!r} leaves the workspace; give a path relative to it, or a handle"
             )
         path = (self._real / pure).resolve()
         if not path.is_relative_to(self._real):
-            raise WorkspaceError(f"{handle!r} is a link out of the workspace, which is not followed")
+            raise WorkspaceError(
+                f"{handle!r} is a link out of the workspace, which is not followed"
+            )
         if not path.exists():
             raise WorkspaceError(
                 f"nothing is at {handle!r}; use a handle that the question or a tool result gave"

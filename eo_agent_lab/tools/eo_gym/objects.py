@@ -27,7 +27,9 @@ def get_object_bbox_by_optical_image(context: Context, image_url: str, prompt: s
     except LakeError as error:
         raise ToolError(str(error)) from error
     if scene.modality != "rgb":
-        raise ToolError(f"{image_url} is a {scene.modality} scene; give the handle of an optical image")
+        raise ToolError(
+            f"{image_url} is a {scene.modality} scene; give the handle of an optical image"
+        )
     categories, labels = recorded_objects(lake, scene, prompt)
     boxes = [[round(value, 1) for value in label.box] for label in labels]
     name = " or ".join(categories)

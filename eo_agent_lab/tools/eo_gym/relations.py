@@ -54,7 +54,7 @@ def theme_index_lookup(context: Context, theme: str) -> Observation:
             f"no index is known for {theme[:60]!r}; ask for vegetation, water, urban or snow"
         )
     index = INDICES[name]
-    rule = next((rule for rule in MASKS.values() if rule.index == name), None)
+    rule = next((rule for rule in MASKS.values() if rule.index_name == name), None)
     data = {
         "index": name,
         "title": index.title,
@@ -92,9 +92,9 @@ def get_bbox_geospatial_relationship(
         "gap_px": relation.gap,
     }
     text = (
-        f"Box a is {_where(relation.direction)} box b in the image; centres {relation.distance:.1f} "
-        f"apart, edges {relation.gap:.1f} apart, overlap (IoU) {relation.iou:.3f}; "
-        f"{relation.a_inside_b:.0%} of a lies in b, {relation.b_inside_a:.0%} of b in a."
+        f"Box a is {_where(relation.direction)} box b in the image; centres "
+        f"{relation.distance:.1f} apart, edges {relation.gap:.1f} apart, IoU "
+        f"{relation.iou:.3f}; {relation.a_inside_b:.0%} of a lies in b, {relation.b_inside_a:.0%} of b in a."
     )
     return Observation(text=text, data=data)
 
@@ -109,10 +109,14 @@ def _box(name: str, values: list[float]) -> Box:
     if len(values) == 2:
         return (values[0], values[1], values[0], values[1])
     if len(values) != 4:
-        raise ToolError(f"{name} has {len(values)} numbers; give [x0, y0, x1, y1] or a point [x, y]")
+        raise ToolError(
+            f"{name} has {len(values)} numbers; give [x0, y0, x1, y1] or a point [x, y]"
+        )
     x0, y0, x1, y1 = values
     if x1 < x0 or y1 < y0:
-        raise ToolError(f"{name} {values} is inside out; give [x0, y0, x1, y1] with x0 <= x1, y0 <= y1")
+        raise ToolError(
+            f"{name} {values} is inside out; give [x0, y0, x1, y1] with x0 <= x1, y0 <= y1"
+        )
     return (x0, y0, x1, y1)
 
 
@@ -128,7 +132,9 @@ class _Mask:
             values = dataset.read(1)
             self.grid: Grid = grid_of(dataset)
             nodata = dataset.nodata
-        self.known: NDArray[np.bool_] = np.ones(values.shape, bool) if nodata is None else values != nodata
+        self.known: NDArray[np.bool_] = (
+            np.ones(values.shape, bool) if nodata is None else values != nodata
+        )
         self.true: NDArray[np.bool_] = (values != 0) & self.known
 
 
@@ -144,7 +150,7 @@ def get_mask_geospatial_relationship(
     """
     a = _Mask("mask_a_url", context.workspace.resolve(mask_a_url))
     b = _Mask("mask_b_url", context.workspace.resolve(mask_b_url))
-    true_a, true_b, known, grid = _common(a, b)
+    true_a, true_b, known, _grid = _common(a, b)
     try:
         relation = mask_relation(true_a & known, true_b & known)
     except ValueError as error:
@@ -155,8 +161,9 @@ def get_mask_geospatial_relationship(
     text = (
         f"Mask a ({relation.pixels_a} px) is {_where(relation.direction)} mask b "
         f"({relation.pixels_b} px) by their centres, {relation.distance:.1f} px apart. Overlap "
-        f"{relation.pixels_both} px, IoU {relation.iou:.3f}; {relation.a_inside_b:.1%} of a lies in b, "
-        f"{relation.b_inside_a:.1%} of b in a. Compared where both are known: {int(known.sum())} px."
+        f"{relation.pixels_both} px, IoU {relation.iou:.3f}; {relation.a_inside_b:.1%} of a "
+        f"lies in b, {relation.b_inside_a:.1%} of b in a. Compared over {int(known.sum())} px that "
+        "both know."
     )
     return Observation(text=text, data=data)
 
@@ -164,7 +171,9 @@ def get_mask_geospatial_relationship(
 def _common(a: _Mask, b: _Mask) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Grid]:
     """Put two masks on the finer one's pixels, inside the area they share."""
     if a.grid.crs != b.grid.crs:
-        raise ToolError("the masks have different coordinate systems; make both from one scene's bands")
+        raise ToolError(
+            "the masks have different coordinate systems; make both from one scene's bands"
+        )
     fine = a.grid if abs(a.grid.dx) <= abs(b.grid.dx) else b.grid
     x = fine.x0 + (np.arange(fine.width) + 0.5) * fine.dx
     y = fine.y0 + (np.arange(fine.height) + 0.5) * fine.dy
@@ -173,7 +182,9 @@ def _common(a: _Mask, b: _Mask) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any
         grid = mask.grid
         cols = np.floor((x - grid.x0) / grid.dx).astype(int)
         rows = np.floor((y - grid.y0) / grid.dy).astype(int)
-        inside = ((rows >= 0) & (rows < grid.height))[:, None] & ((cols >= 0) & (cols < grid.width))[None]
+        inside = ((rows >= 0) & (rows < grid.height))[:, None] & (
+            (cols >= 0) & (cols < grid.width)
+        )[None]
         cells = np.ix_(np.clip(rows, 0, grid.height - 1), np.clip(cols, 0, grid.width - 1))
         return mask.true[cells] & inside, mask.known[cells] & inside
 

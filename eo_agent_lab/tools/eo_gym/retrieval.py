@@ -50,7 +50,11 @@ def get_multispectral_list(
             "no observation of this place fits; widen the dates or leave the sensor out"
         )
     shown = "\n".join(describe(row) for row in rows[:MAX_LISTED])
-    more = f"\n... and {len(rows) - MAX_LISTED} more; narrow the dates" if len(rows) > MAX_LISTED else ""
+    more = (
+        f"\n... and {len(rows) - MAX_LISTED} more; narrow the dates"
+        if len(rows) > MAX_LISTED
+        else ""
+    )
     return Observation(text=f"{len(rows)} observations, oldest first:\n{shown}{more}", data=rows)
 
 
@@ -118,7 +122,12 @@ def crop_multispectral_image(
     )
     crop = write_crop(source, path, (x0, y0, x1, y1))
     rows, cols = crop.shape
-    data = {**scene_summary(crop), "handle": handle, "window": list(crop.window or ()), "shape": [rows, cols]}
+    data = {
+        **scene_summary(crop),
+        "handle": handle,
+        "window": list(crop.window or ()),
+        "shape": [rows, cols],
+    }
     data["bands"] = list(crop.bands)
     text = (
         f"Cropped to {cols} x {rows} pixels of the finest band; use {handle} as multispectral_url. "

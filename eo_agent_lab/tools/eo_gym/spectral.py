@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from eo_agent_lab.errors import NoDataError, RadiometryError, ToolError
+from eo_agent_lab.errors import RadiometryError, ToolError
 from eo_agent_lab.lake.area import area_m2
-from eo_agent_lab.lake.raster import Aoi, BandSource, Grid, Stack, quality_rule, read_stack
-from eo_agent_lab.lake.sensors import band_for_role
-from eo_agent_lab.science.indices import INDICES, MASKS, normalized_difference
+from eo_agent_lab.lake.raster import Aoi, Grid
+from eo_agent_lab.science.indices import MASKS
+from eo_agent_lab.tools.measure import measure_index
 from eo_agent_lab.tools.observation import Observation
 from eo_agent_lab.tools.registry import Context, tool
 from eo_agent_lab.tools.scenes import AoiArgument, open_scene
@@ -21,94 +21,22 @@ from eo_agent_lab.tools.scenes import AoiArgument, open_scene
 MASK_NODATA = 255
 
 
-class _Measured(NamedTuple):
-    values: NDArray[np.float64]
-    valid: NDArray[np.bool_]
-    stack: Stack
-    source: BandSource
-    data: dict[str, Any]
-
-
-def _measure(context: Context, name: str, url: str, aoi: list[float] | None) -> _Measured:
-    """Compute an index over the valid pixels, and everything that makes it evidence."""
-    index = INDICES[name]
-    source = open_scene(context, url)
-    scene = source.scene
-    first = band_for_role(scene.sensor, list(scene.bands), index.first)
-    second = band_for_role(scene.sensor, list(scene.bands), index.second)
-    area: Aoi | None = (aoi[0], aoi[1], aoi[2], aoi[3]) if aoi is not None else None
-    stack = read_stack(source, [first, second], area)
-    values = normalized_difference(stack.values[first], stack.values[second])
-    valid = stack.valid & np.isfinite(values)
-    total = int(valid.size)
-    if not valid.any():
-        _refuse(stack)
-    level = scene.level if stack.calibrated else "DN"
-    data: dict[str, Any] = {
-        "index": name,
-        "formula": index.formula,
-        "bands": {
-            role: {"name": band, **_calibration(source, band, stack.calibrated)}
-            for role, band in ((index.first, first), (index.second, second))
-        },
-        "level": level,
-        "level_note": scene.level_note,
-        "valid_pixels": int(valid.sum()),
-        "total_pixels": total,
-        "valid_share": float(valid.sum() / total),
-        "cloud_share": stack.cloud_share,
-        "excluded": quality_rule(scene),
-        "window": list(stack.window),
-        "gsd_m": _gsd(source, (first, second)),
-        "resampling": stack.resampling or "none",
-        "datetime": scene.acquired.isoformat() if scene.acquired else None,
-        "sensor": scene.sensor,
-        "scene": scene.parent_id or scene.scene_id,
-    }
-    return _Measured(values, valid, stack, source, data)
-
-
-def _calibration(source: BandSource, band: str, calibrated: bool) -> dict[str, float | None]:
-    record = source.scene.bands[band]
-    scale, offset = (record.scale, record.offset) if calibrated else (1.0, 0.0)
-    return {"scale": scale, "offset": offset, "nodata": record.nodata}
-
-
-def _gsd(source: BandSource, bands: tuple[str, str]) -> float | None:
-    sizes = [source.scene.bands[band].gsd_m for band in bands]
-    known = [size for size in sizes if size is not None]
-    return max(known) if known else None
-
-
-def _refuse(stack: Stack) -> None:
-    if stack.nodata.all() or (stack.flags is not None and (stack.nodata | stack.flags.nodata).all()):
-        raise NoDataError(
-            "every pixel here is nodata (outside the swath); choose another aoi or another date"
-        )
-    if stack.flags is not None and not stack.valid.any():
-        raise NoDataError(
-            "every pixel here is cloud, shadow, cirrus or nodata; choose another date with "
-            "get_previous_multispectral or get_next_multispectral"
-        )
-    raise NoDataError("no pixel here gives a value for this index; choose another aoi or date")
-
-
 def _statistics(name: str, context: Context, url: str, aoi: list[float] | None) -> Observation:
-    measured = _measure(context, name, url, aoi)
-    inside = measured.values[measured.valid]
-    data = measured.data | {
-        "mean": float(inside.mean()),
-        "median": float(np.median(inside)),
-        "std": float(inside.std()),
-        "min": float(inside.min()),
-        "max": float(inside.max()),
-    }
+    data = measure_index(open_scene(context, url), name, _aoi(aoi)).data
     text = (
         f"{name} = {data['formula']} with {_bands_text(data)} at {data['level']} level: "
         f"mean {data['mean']:.4f}, median {data['median']:.4f}, std {data['std']:.4f}, "
-        f"range {data['min']:.4f} to {data['max']:.4f}. {_evidence(data)}"
+        f"range {data['min']:.4f} to {data['max']:.4f}{_error_text(data)}. {_evidence(data)}"
     )
     return Observation(text=text, data=data)
+
+
+def _error_text(data: dict[str, Any]) -> str:
+    return "" if data["mean_se"] is None else f", standard error of the mean {data['mean_se']:.4f}"
+
+
+def _aoi(values: list[float] | None) -> Aoi | None:
+    return None if values is None else (values[0], values[1], values[2], values[3])
 
 
 def _bands_text(data: dict[str, Any]) -> str:
@@ -187,10 +115,10 @@ def _mask(
     rule = MASKS[kind]
     if threshold is not None and not -1.0 <= threshold <= 1.0:
         raise ToolError(f"threshold {threshold} is outside the index's range; give one in [-1, 1]")
-    measured = _measure(context, rule.index, url, aoi)
+    measured = measure_index(open_scene(context, url), rule.index_name, _aoi(aoi))
     if measured.data["level"] == "DN" and threshold is None:
         raise RadiometryError(
-            f"the radiometric level of this product is unknown, so the {rule.index} threshold "
+            f"the radiometric level of this product is unknown, so the {rule.index_name} threshold "
             f"{rule.threshold:g}, which holds for reflectance, would give a wrong area; pass a "
             "threshold chosen for these digital numbers"
         )
@@ -203,7 +131,7 @@ def _mask(
         {"scene": measured.data["scene"], "from": url, "aoi": aoi, "threshold": limit},
     )
     grid = measured.stack.grid
-    _write_mask(path, raster, grid, kind, rule.index, limit)
+    _write_mask(path, raster, grid, kind, rule.index_name, limit)
     pixels = int(inside.sum())
     data = measured.data | {
         "mask": handle,
@@ -215,8 +143,8 @@ def _mask(
     }
     area = "area unknown" if data["area_m2"] is None else f"{data['area_m2'] / 1e6:.4f} km2"
     text = (
-        f"{kind.capitalize()} where {rule.index} > {limit:g} ({_bands_text(data)}, {data['level']}): "
-        f"{data['share']:.1%} of the valid pixels, {area}. Mask: {handle}. {_evidence(data)}"
+        f"{kind.capitalize()} where {rule.index_name} > {limit:g} ({_bands_text(data)}, {data['level']}"
+        f"): {data['share']:.1%} of the valid pixels, {area}. Mask: {handle}. {_evidence(data)}"
     )
     return Observation(text=text, data=data, images=[handle], files=[handle])
 
