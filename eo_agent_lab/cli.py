@@ -150,6 +150,39 @@ def lake_query(
     _table(f"{len(rows)} scenes", columns, [list(row.values()) for row in rows])
 
 
+@lake_app.command("read")
+def lake_read(
+    form: Annotated[str, typer.Argument(metavar="FORMAT")], folder: Path, as_json: Json = False
+) -> None:
+    """Read a dataset folder in its own format and count its objects."""
+    from eo_agent_lab.lake.formats import read_format
+
+    found = read_format(form, folder)
+    if as_json:
+        _print_json(found)
+        return
+    rows = [[image["name"], image["gsd_m"], image["categories"]] for image in found["images"]]
+    _table(f"{len(rows)} images in {folder}", ["image", "gsd_m", "categories"], rows)
+
+
+@lake_app.command("bench")
+def lake_bench(
+    scenes: Annotated[int, typer.Option(help="Size of the catalogue.")] = 51_008,
+    keep: Annotated[Path | None, typer.Option(help="Leave the lake here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Build a catalogue of a given size and time its look-ups."""
+    from eo_agent_lab.lake.bench import run_bench
+
+    measured = run_bench(scenes, keep)
+    if as_json:
+        _print_json(measured)
+        return
+    typer.echo(f"built {scenes} scenes in {measured['build_s']:.1f} s, {measured['bytes']} bytes")
+    rows = [[name, *times.values()] for name, times in measured["lookup_us"].items()]
+    _table("look-ups, microseconds", ["look-up", "median", "p99"], rows)
+
+
 def _report_fetched(fetched: Any, lake: Path, as_json: bool) -> None:
     scenes = [
         {

@@ -28,6 +28,18 @@ class ObjectLabel(NamedTuple):
         return min(xs), min(ys), max(xs), max(ys)
 
 
+def read_gsd(path: Path) -> float | None:
+    """Return the metres per pixel that a label file's header states, None where it does not."""
+    for line in path.read_text(encoding="utf-8").splitlines()[:2]:
+        key, _, value = line.strip().partition(":")
+        if key.lower() == "gsd":
+            try:
+                return float(value)
+            except ValueError:
+                return None
+    return None
+
+
 def read_label_txt(path: Path) -> list[ObjectLabel]:
     """Read one label file.
 

@@ -54,8 +54,8 @@ class Lake:
             record = self._index.record(scene_id)
             if record is None:
                 raise LakeError(
-                    f"the lake has no scene {scene_id[:80]!r}; use a handle from the question or from "
-                    "a listing tool"
+                    f"the lake has no scene {scene_id[:80]!r}; use a handle from the question or "
+                    "from a listing tool"
                 )
             self._scenes[scene_id] = Scene.model_validate_json(record)
         return self._scenes[scene_id]

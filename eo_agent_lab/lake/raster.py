@@ -81,8 +81,8 @@ class FileSource:
                 grid = grid_of(dataset)
             if not grid.crs and (self.scene.epsg or self.scene.crs):
                 raise SceneError(
-                    f"band {name} of scene {self.scene.scene_id} has lost its coordinate system: the "
-                    "file is damaged; fetch the product again"
+                    f"band {name} of scene {self.scene.scene_id} has lost its coordinate system: "
+                    "the file is damaged; fetch the product again"
                 )
             self._grids[name] = grid
         return self._grids[name]

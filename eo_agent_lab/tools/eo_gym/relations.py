@@ -94,7 +94,8 @@ def get_bbox_geospatial_relationship(
     text = (
         f"Box a is {_where(relation.direction)} box b in the image; centres "
         f"{relation.distance:.1f} apart, edges {relation.gap:.1f} apart, IoU "
-        f"{relation.iou:.3f}; {relation.a_inside_b:.0%} of a lies in b, {relation.b_inside_a:.0%} of b in a."
+        f"{relation.iou:.3f}; {relation.a_inside_b:.0%} of a lies in b, "
+        f"{relation.b_inside_a:.0%} of b in a."
     )
     return Observation(text=text, data=data)
 
