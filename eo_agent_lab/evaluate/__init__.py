@@ -1,0 +1,1 @@
+"""Metrics over trajectories, with confidence intervals and the level of chance."""

@@ -192,7 +192,7 @@ def _calibration(product: Product, names: list[str]) -> Calibration:
         path
         for path in sorted(folder.iterdir())
         if path.name.upper().endswith("MTL.TXT")
-        and (product.name is None or path.stem.upper().startswith(product.name.product_id[:16]))
+        and (product.name is None or path.stem.upper().startswith(product.name.product_id[:25]))
     ]
     if len(mtls) == 1 and (product.name is None or product.name.sensor.startswith("landsat")):
         return landsat_calibration(mtls[0], names)

@@ -144,7 +144,8 @@ def _mask(
     area = "area unknown" if data["area_m2"] is None else f"{data['area_m2'] / 1e6:.4f} km2"
     text = (
         f"{kind.capitalize()} where {rule.index_name} > {limit:g} ({_bands_text(data)}, "
-        f"{data['level']}): {data['share']:.1%} of the valid pixels, {area}. Mask: {handle}. {_evidence(data)}"
+        f"{data['level']}): {data['share']:.1%} of the valid pixels, {area}. "
+        f"Mask: {handle}. {_evidence(data)}"
     )
     return Observation(text=text, data=data, images=[handle], files=[handle])
 
