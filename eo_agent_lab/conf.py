@@ -60,10 +60,17 @@ class TasksSettings(_Settings):
 
 
 class RunsSettings(_Settings):
-    """What is played in the pipeline; ``limit`` None plays every task."""
+    """What is played, on which lake and tasks.
+
+    The pipeline plays every one of ``agents`` in every one of ``settings``. ``limit`` None plays
+    every task; ``run_dir`` None is ``data/runs/<agent>-<setting>``.
+    """
 
     agents: list[str]
     settings: list[str]
+    lake: str
+    tasks: str
+    run_dir: str | None
     samples: Positive
     max_calls: Positive
     limit: Positive | None

@@ -62,6 +62,7 @@ _RC: dict[str, Any] = {
     "ytick.color": INK,
     "text.color": INK,
     "text.usetex": False,
+    "text.parse_math": False,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
     "path.simplify": False,

@@ -1,4 +1,4 @@
-"""The house itself: settings, pipeline, constraints, imports and notebooks agree with each other."""
+"""The house itself: settings, pipeline, constraints, imports and notebooks agree."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ from packaging.utils import canonicalize_name
 from eo_agent_lab import conf
 from eo_agent_lab.errors import ConfigError
 from eo_agent_lab.paths import ROOT
+from eo_agent_lab.report.floats import FLOATS
 
 HEAVY = ("torch", "transformers", "ee", "matplotlib", "papermill", "dvc", "hydra")
 LIGHT_SECONDS = 0.5
 ENTRIES = {
-    "world": ["world", "lake"],
-    "tasks": ["tasks"],
-    "runs": ["runs"],
-    "evaluate": ["evaluate"],
-    "report": ["report"],
+    "world": ["eo_agent_lab.world", "eo_agent_lab.lake"],
+    "tasks": ["eo_agent_lab.tasks"],
+    "runs": ["eo_agent_lab.runs"],
+    "evaluate": ["eo_agent_lab.evaluate"],
+    "report": ["eo_agent_lab.report"],
 }
-"""The packages that each stage of ``dvc.yaml`` calls directly."""
+"""What each stage of ``dvc.yaml`` calls directly, besides what its notebooks import."""
 LEAVES = {"conf", "errors", "paths"}
 """Modules without results of their own, on which no stage depends."""
 
@@ -135,15 +136,33 @@ def test_every_source_a_stage_depends_on_exists() -> None:
             assert dep in outs or (ROOT / dep).exists(), f"stage {name} depends on no such {dep}"
 
 
-def test_every_stage_depends_on_the_packages_it_uses() -> None:
+def test_every_stage_depends_on_exactly_the_packages_it_uses() -> None:
     graph = grimp.build_graph("eo_agent_lab", cache_dir=None)
-    for name, entries in ENTRIES.items():
-        used = set(entries)
+    for name, stage in STAGES.items():
+        entries = set(ENTRIES[name])
+        for dep in stage["deps"]:
+            if dep.endswith(".ipynb"):
+                entries |= set(re.findall(r"from (eo_agent_lab[.\w]*) import", source_of(dep)))
+        modules = set(entries)
         for entry in entries:
-            modules = graph.find_upstream_modules(f"eo_agent_lab.{entry}", as_package=True)
-            used |= {module.split(".")[1] for module in modules if "." in module}
-        listed = {Path(dep).stem for dep in STAGES[name]["deps"] if dep.startswith("eo_agent_lab/")}
+            modules |= graph.find_upstream_modules(entry, as_package=True)
+        used = {module.split(".")[1] for module in modules if "." in module}
+        listed = {Path(dep).stem for dep in stage["deps"] if dep.startswith("eo_agent_lab/")}
         assert listed - {"stages"} == used - LEAVES, f"deps of stage {name}"
+
+
+def test_report_lists_the_notebooks_and_files_of_the_registry_of_floats() -> None:
+    wanted = {str(path) for entry in FLOATS.values() for path in entry.files()}
+    assert set(map(path_of, STAGES["report"]["outs"])) == wanted
+    notebooks = {dep for dep in STAGES["report"]["deps"] if dep.endswith(".ipynb")}
+    assert notebooks == {f"notebooks/{entry.notebook}" for entry in FLOATS.values()}
+
+
+def test_every_float_is_registered_under_its_own_id_and_committed_files_are_floats() -> None:
+    assert all(entry.id == key for key, entry in FLOATS.items())
+    wanted = {path for entry in FLOATS.values() for path in entry.files(ROOT)}
+    found = {path for name in ("tables", "figures") for path in (ROOT / name).glob("*")}
+    assert found <= wanted
 
 
 def test_every_setting_a_stage_lists_exists() -> None:
@@ -216,6 +235,12 @@ def test_a_notebook_defines_nothing_and_has_one_parameters_cell(path: Path) -> N
     assert "fast" in tagged[0].source
     for cell in code:
         assert not re.search(r"^\s*(def|class|async def)\s", cell.source, re.MULTILINE)
+
+
+def source_of(notebook: str) -> str:
+    """Return the code of a notebook."""
+    cells = json.loads((ROOT / notebook).read_text())["cells"]
+    return "\n".join("".join(c["source"]) for c in cells if c["cell_type"] == "code")
 
 
 def path_of(out: str | dict[str, Any]) -> str:

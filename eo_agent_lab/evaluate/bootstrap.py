@@ -47,7 +47,8 @@ def bootstrap_means(
         NaN in all three places of a column that is NaN throughout.
 
     Raises:
-        RunError: ``values`` is no matrix with rows, holds an infinity, or a setting is out of range.
+        RunError: ``values`` is no matrix with rows or holds an infinity, or a setting is out of
+            range.
     """
     if values.ndim != 2 or not len(values):
         raise RunError(f"a bootstrap needs a matrix with rows, not one of shape {values.shape}")

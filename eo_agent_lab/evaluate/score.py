@@ -194,8 +194,8 @@ def _by_task(
     missing = wanted - set(found)
     if missing:
         raise RunError(
-            f"{len(missing)} of {len(wanted)} rollouts are missing: (task, sample) {_some(missing)}; "
-            "finish the run with `eolab runs resume`"
+            f"{len(missing)} of {len(wanted)} rollouts are missing: (task, sample) "
+            f"{_some(missing)}; finish the run with `eolab runs resume`"
         )
     ordered = sorted(trajectories, key=lambda rollout: rollout.sample)
     attempts: dict[str, list[Trajectory]] = {task.task_id: [] for task in tasks}

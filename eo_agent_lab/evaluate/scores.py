@@ -120,9 +120,7 @@ def score_runs(
     )
 
 
-def evaluate_runs(
-    tasks_path: Path, run_dirs: Sequence[Path], out: Path, **options: Any
-) -> Scores:
+def evaluate_runs(tasks_path: Path, run_dirs: Sequence[Path], out: Path, **options: Any) -> Scores:
     """Score runs and write ``out``; options and errors as :func:`score_runs`."""
     scores = score_runs(tasks_path, run_dirs, **options)
     write_atomic(out, json.dumps(scores.model_dump(), indent=1, allow_nan=False) + "\n")
@@ -156,6 +154,20 @@ def find_runs(root: Path) -> list[Path]:
     if not found:
         raise RunError(f"no run in {root}; play one with `eolab run`")
     return found
+
+
+def find_agent_run(root: Path, agent: str) -> Path:
+    """Return the first folder of a run, by name, that an agent played.
+
+    Raises:
+        RunError: There is no run, or none of this agent.
+    """
+    from eo_agent_lab.runs.log import read_trajectories
+
+    for run_dir in find_runs(root):
+        if any(rollout.agent == agent for rollout in read_trajectories(run_dir)):
+            return run_dir
+    raise RunError(f"no run of {agent} in {root}; play it with `eolab run agent={agent}`")
 
 
 def _score_run(
