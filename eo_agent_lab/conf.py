@@ -198,9 +198,10 @@ def to_yaml(values: dict[str, Any]) -> str:
 
 
 def fix_threads(count: int) -> None:
-    """Hold OpenMP, BLAS, numexpr and GDAL, here and in child processes, to ``count`` threads.
+    """Hold OpenMP, BLAS, numexpr and GDAL to ``count`` threads, so that sums add up in one order.
 
-    Works only before NumPy is imported, so call it first; sums then add up in one order.
+    A library that is loaded keeps the count it read then; what loads later, and child processes,
+    obey. The stages of ``dvc.yaml`` set ``OMP_NUM_THREADS`` before Python starts, too.
     """
     for name in THREAD_VARIABLES:
         os.environ[name] = str(count)

@@ -76,7 +76,8 @@ def context() -> Iterator[None]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update(_RC)
+        for key, value in _RC.items():
+            matplotlib.rcParams[key] = value  # type: ignore[index]
         yield
 
 

@@ -18,7 +18,7 @@ from eo_agent_lab.lake import Lake
 from eo_agent_lab.lake.build import add_scenes
 from eo_agent_lab.lake.scene import Band, Scene, make_location_id, make_scene_id
 from eo_agent_lab.tasks import independent, wording
-from eo_agent_lab.tasks.candidates import even_parts
+from eo_agent_lab.tasks.candidates import even_parts, places
 from eo_agent_lab.tasks.generate import FAMILIES, Generated, generate, generate_with_counts
 from eo_agent_lab.tasks.judging import is_correct, read_answer
 from eo_agent_lab.tasks.question_types import QUESTION_TYPES, conclude
@@ -56,14 +56,16 @@ def spectral_scene(root: Path, place: int, day: int, family: str, test: bool) ->
     name = f"{family}-{place}-{day}"
     scale, offset = (1e-4, -0.1) if msi else (2.75e-5, -0.2)
     cloud = np.zeros((48, 48), bool)
-    if day % 60 == 40:
+    if day % 60 == 40 or day in (38, 137):
         cloud[:, : 8 * (1 + place % 6)] = True
     bands = {}
     land = reflectances(rng, place, day)
     for band, role in (S2_ROLES if msi else L8_ROLES).items():
         values = np.where(cloud, 0.7, land[role])
         numbers = np.round((values - offset) / scale).astype(np.uint16)
-        numbers[:2, :2] = 0
+        # One band alone is empty in each corner, so that the other still gives a positive sum.
+        corner = slice(-3, None) if role == "nir" else slice(None, 3)
+        numbers[corner, corner] = 0
         gsd = 10.0 if msi else 30.0
         if band == "B11":
             numbers, gsd = numbers[::2, ::2], 20.0
@@ -72,7 +74,8 @@ def spectral_scene(root: Path, place: int, day: int, family: str, test: bool) ->
             path=f"{name}/{band}.tif", gsd_m=gsd, scale=scale, offset=offset, nodata=0
         )
     kind = "SCL" if msi else "QA_PIXEL"
-    quality = np.where(cloud, 9, 4) if msi else np.where(cloud, 1 << 3, 1 << 6)
+    flags = np.resize(np.repeat((9, 8, 3, 10, 1) if msi else (8, 2, 4, 16, 1), 4), 48)
+    quality = np.where(cloud, flags[:, None], 4 if msi else 1 << 6)
     layer = quality[::2, ::2] if msi else quality
     write_raster(root / name / "q.tif", layer.astype(np.uint16), gsd=20.0 if msi else 30.0)
     return Scene(
@@ -123,7 +126,7 @@ def object_scene(root: Path, place: int, image: int, test: bool) -> Scene:
 
 
 def build_tiny_lake(folder: Path) -> Lake:
-    """Nine places (three of them for test): 12 Sentinel-2, 7 Landsat and 4 sub-metre scenes each."""
+    """Nine places, three of them for test, each with multispectral and sub-metre scenes."""
     scenes = []
     for place in range(9):
         test = place >= 6
@@ -180,6 +183,12 @@ def test_every_type_is_asked_as_often_as_wanted(generated: Generated) -> None:
     assert have["multispectral_temporal", "train"] == PER_TYPE["train"]
 
 
+def test_the_first_tasks_of_a_split_show_every_type(tasks: list[Task]) -> None:
+    for split in PER_TYPE:
+        first = [task.question_type for task in tasks if task.split == split][:8]
+        assert Counter(first) == dict.fromkeys(QUESTION_TYPES, 2)
+
+
 def test_the_tools_and_the_independent_path_give_the_same_answer(
     tasks: list[Task], lake: Lake, tmp_path: Path
 ) -> None:
@@ -208,7 +217,8 @@ def test_no_place_and_no_question_is_in_both_splits(tasks: list[Task], lake: Lak
     for task in tasks:
         for handle in task.images:
             by_split[task.split].add(str(lake.get(handle).location_id))
-    assert by_split["train"] and by_split["test"]
+    assert by_split["train"]
+    assert by_split["test"]
     assert not by_split["train"] & by_split["test"]
     assert len({task.task_id for task in tasks}) == len(tasks)
     assert len({task.question for task in tasks}) == len(tasks)
@@ -281,7 +291,28 @@ def test_what_is_ambiguous_is_dropped_with_its_reason_counted(generated: Generat
             assert not 0.03 <= abs(evidence["delta"]) <= 0.06
             assert min(c["valid_share"] for c in evidence["captures"]) >= 0.7
         if task.question_type == "spatial_relation":
+            assert evidence["north_up"] is True
             assert evidence["degrees_to_border"] >= 8
+
+
+def test_a_location_in_both_splits_is_refused(tmp_path: Path) -> None:
+    scenes = [spectral_scene(tmp_path / "raw", 1, day, "landsat-8", day > 0) for day in (0, 20)]
+    add_scenes(tmp_path / "lake", scenes)
+    with pytest.raises(TaskError, match="in both splits"):
+        generate(Lake(tmp_path / "lake"), per_type={"test": 3}, seed=0)
+
+
+def test_a_scene_without_split_goes_by_its_location(tmp_path: Path) -> None:
+    found = []
+    for place in range(12):
+        for day in (0, 20):
+            scene = spectral_scene(tmp_path / "raw", place, day, "landsat-8", False)
+            found.append(scene.model_copy(update={"split": None}))
+    add_scenes(tmp_path / "lake", found)
+    groups = places(Lake(tmp_path / "lake"))
+    located = {split: {p.location_id for p in group} for (_, split), group in groups.items()}
+    assert set(located) == {"train", "test"}
+    assert not located["train"] & located["test"]
 
 
 def test_a_lake_with_nothing_to_ask_says_so(tmp_path: Path) -> None:
@@ -397,6 +428,8 @@ TREND: list[tuple[str, Any, bool]] = [
     ("increased", 3, False),
     ("increased", ["increased", "decreased"], False),
     ("increased", "The answer is not increased", False),
+    ("decreased", "It decreased by more than 0.05", True),
+    ("unchanged", "The difference is less than 0.05: unchanged", True),
     ("decreased", "fell", True),
     ("decreased", "NDVI is lower now", True),
     ("decreased", "declined", True),
@@ -437,6 +470,8 @@ COUNT: list[tuple[str, Any, bool]] = [
     ("3", "2 + 1 = 3", True),
     ("3", "On 2021-05-04 there were 3 planes", True),
     ("3", "Two planes and one ship. Answer: 3", True),
+    ("3", "3 planes around the terminal", True),
+    ("3", "around three", False),
     ("3", "4", False),
     ("3", 3.5, False),
     ("3", "-3", False),
@@ -487,6 +522,7 @@ PLACE: list[tuple[str, Any, bool]] = [
     ("below", "above and below", False),
     ("right", "to the right", True),
     ("right", "left or right", False),
+    ("left", "over to the left", True),
     ("right", "below right", False),
 ]
 TABLE = [

@@ -56,6 +56,6 @@ def _build(name: str, options: dict[str, Any]) -> Policy:
             train_tasks = options.pop("train_tasks")
             options["table"] = majority_answers(train_tasks)
         return Blind(**options)
-    from eo_agent_lab.agents import scripted
+    from eo_agent_lab.agents.scripted import Scripted
 
-    return scripted.make(**options)
+    return Scripted(**options)

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from eo_agent_lab.env.episode import Episode
 
 from eo_agent_lab.agents import make
+from eo_agent_lab.env.episode import Episode
 from eo_agent_lab.errors import EOLabError, LakeError
 from eo_agent_lab.lake import Lake, Scene
 from eo_agent_lab.lake.export import write_geojson, write_index_cog

@@ -50,6 +50,7 @@ class Heuristic:
         self.evidence: list[dict[str, Any]] = []
         self._play: _Play | None = None
         self._question = ""
+        self._begun = False
 
     def start(self, task: Task | None, view: EpisodeView, rng: np.random.Generator) -> None:
         """Read the question; the task, were one given, is not looked at."""
@@ -106,7 +107,7 @@ class Heuristic:
         error = math.hypot(*errors) if len(errors) == 2 else None
         self.evidence.append(
             {
-                "index": question.index,
+                "index": question.index_name,
                 "from": earlier["date"],
                 "to": later["date"],
                 "delta": delta,
@@ -119,9 +120,14 @@ class Heuristic:
         trend = "unchanged" if abs(delta) <= limit else "increased" if delta > 0 else "decreased"
         if question.choices:
             return trend
-        interval = "" if error is None else f" \u00b1 {1.96 * error:.4f} (95 %, spatial sampling alone)"
+        interval = (
+            "" if error is None else f" \u00b1 {1.96 * error:.4f} (95 %, spatial sampling alone)"
+        )
+        told = f"{question.theme} {trend}"
+        if trend == "unchanged":
+            told = f"no clear change of {question.theme}"
         return (
-            f"{question.theme} {trend}: mean {question.index} {earlier['mean']:.4f} on "
+            f"{told}: mean {question.index_name} {earlier['mean']:.4f} on "
             f"{earlier['date']}, {later['mean']:.4f} on {later['date']}, change "
             f"{delta:+.4f}{interval}"
         )
@@ -150,7 +156,12 @@ class Heuristic:
             return self._on(text, missing), handle
         span = {"start_date": first, "end_date": second}
         text = yield "get_multispectral_list", {**where, **span}
-        return self._on(text, first), self._on(text, second)
+        start = self._on(text, first)
+        if not any(row.date == second for row in tool_texts.read_scenes(text)):
+            # A long listing is cut short; the later date is then asked for alone.
+            span = {"start_date": second, "end_date": second}
+            text = yield "get_multispectral_list", {**where, **span}
+        return start, self._on(text, second)
 
     @staticmethod
     def _on(text: str, date: str) -> str:
@@ -162,7 +173,7 @@ class Heuristic:
     def _measure(
         self, question: Question, handle: str, tool: str | None = None
     ) -> Generator[tuple[str, dict[str, Any]], str, dict[str, Any]]:
-        name = tool or f"compute_{str(question.index).lower()}_by_multispectral"
+        name = tool or f"compute_{str(question.index_name).lower()}_by_multispectral"
         arguments: dict[str, Any] = {"multispectral_url": handle}
         if question.aoi is not None:
             arguments["aoi"] = question.aoi
@@ -181,7 +192,11 @@ class Heuristic:
 
     def _cover(self, question: Question, handle: str) -> _Play:
         shares = {}
-        for kind, cover in (("water", "water"), ("vegetation", "vegetation"), ("urban", "built-up")):
+        for kind, cover in (
+            ("water", "water"),
+            ("vegetation", "vegetation"),
+            ("urban", "built-up"),
+        ):
             tool = f"compute_{kind}_mask_by_multispectral"
             row = yield from self._measure(question, handle, tool)
             shares[cover] = row["share"]
@@ -205,13 +220,13 @@ class Heuristic:
             raise _AbstainError(_short(text))
         return f"{total:g}"
 
-    def _detect(
-        self, handle: str, name: str
-    ) -> Generator[tuple[str, dict[str, Any]], str, str]:
+    def _detect(self, handle: str, name: str) -> Generator[tuple[str, dict[str, Any]], str, str]:
         text = yield "get_object_bbox_by_optical_image", {"image_url": handle, "prompt": name}
         if tool_texts.read_count(text) is None:
             raise _AbstainError(_short(text))
-        self.evidence.append({"handle": handle, "objects": name, "count": tool_texts.read_count(text)})
+        self.evidence.append(
+            {"handle": handle, "objects": name, "count": tool_texts.read_count(text)}
+        )
         return text
 
     def _relation(self, question: Question, handle: str) -> _Play:
@@ -238,7 +253,7 @@ class Heuristic:
                 {"multispectral_url": handle, "start_date": day, "end_date": day},
             )
             handle = self._on(text, day)
-        mask = _MASKS.get(str(question.index))
+        mask = _MASKS.get(str(question.index_name))
         wants_area = any(word in self._question.lower() for word in _AREA_WORDS)
         if mask and wants_area:
             tool = f"compute_{mask}_mask_by_multispectral"

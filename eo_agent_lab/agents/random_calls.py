@@ -61,13 +61,15 @@ class RandomCalls:
         return options[int(self._rng.integers(len(options)))]
 
     def _known(self, argument: str) -> list[str]:
-        """Return the handles that an argument can take: masks where a mask is asked, else scenes."""
+        """Return the handles that an argument can take: masks, or scenes and crops."""
         if argument.startswith("mask_"):
             return [handle for handle in self._handles if handle.endswith(".tif")]
         return [handle for handle in self._handles if not handle.endswith(".tif")]
 
     def _fits(self, schema: dict[str, Any]) -> bool:
-        return all(self._known(name) for name in schema.get("required", []) if name.endswith("_url"))
+        return all(
+            self._known(name) for name in schema.get("required", []) if name.endswith("_url")
+        )
 
     def _arguments(self, schema: dict[str, Any]) -> dict[str, Any]:
         required = schema.get("required", [])
@@ -103,7 +105,9 @@ class RandomCalls:
         if "enum" in record:
             return self._draw(record["enum"])
         if "anyOf" in record:
-            return self._by_type(self._draw([r for r in record["anyOf"] if r.get("type") != "null"]))
+            return self._by_type(
+                self._draw([r for r in record["anyOf"] if r.get("type") != "null"])
+            )
         kind = record.get("type")
         if kind == "array":
             size = max(int(record.get("minItems", 1)), 1)

@@ -18,7 +18,8 @@ _AOI = re.compile(r"\[\s*(-?[\d.]+)\s*,\s*(-?[\d.]+)\s*,\s*(-?[\d.]+)\s*,\s*(-?[
 _ONE_OF = re.compile(r"\bone of:?\s*([^.?!]+)", re.IGNORECASE)
 _RANGE = re.compile(r"\bwhole number from (\d+) to (\d+)", re.IGNORECASE)
 _PIVOT = re.compile(
-    r"\b(?:before|precedes?|preceding|after|follows?|following)\s+(\d{4}-\d{2}-\d{2})", re.IGNORECASE
+    r"\b(?:before|precedes?|preceding|after|follows?|following)\s+(\d{4}-\d{2}-\d{2})",
+    re.IGNORECASE,
 )
 _WITHIN = re.compile(r"\b(?:at most|differ by|within)\s+(0?\.\d+)", re.IGNORECASE)
 
@@ -34,10 +35,15 @@ _FAMILIES = (("sentinel-2", r"sentinel[- ]?2\w?"), ("landsat", r"landsat(?:[- ]?
 
 _COVER = r"largest share|most of the|dominat\w+|dominant|covers? the (?:most|largest)|prevail\w*"
 _TREND = r"increas\w*|decreas\w*|chang\w*|between|becom\w*|became|happen\w*|grow\w*|grew|declin\w*|"
-_TREND += r"compared|trend|more or less|than (?:before|in|on)|rise|fall|rose|fell|drop\w*|gain\w*|los[st]"
+_TREND += (
+    r"compared|trend|more or less|than (?:before|in|on)|rise|fall|rose|fell|drop\w*|gain\w*|los[st]"
+)
 _COUNT = r"how many|count|number of|outnumber"
 _RELATION = r"relative to|direction|which way|seen from|where\b"
-_ORIGIN = r"(?:relative to|seen from|starting at|looking from|from|of)(?: the| a| an)?(?: only| single)?\s*$"
+_ORIGIN = (
+    r"(?:relative to|seen from|starting at|looking from|from|of)"
+    r"(?: the| a| an)?(?: only| single)?\s*$"
+)
 
 
 class Question(NamedTuple):
@@ -51,7 +57,7 @@ class Question(NamedTuple):
         search: How the second observation of a trend is to be found.
         pivot: The date that it precedes or follows, when the question names one.
         family: Sensor family that look-ups are limited to, or None.
-        index: Spectral index asked about, or None.
+        index_name: Spectral index asked about, or None.
         aoi: [x0, y0, x1, y1] as fractions, or None for the whole scene.
         objects: Object categories in the order asked; for a relation the one that is looked for
             first, then the one it is seen from.
@@ -67,7 +73,7 @@ class Question(NamedTuple):
     search: Search
     pivot: str | None
     family: str | None
-    index: str | None
+    index_name: str | None
     aoi: list[float] | None
     objects: list[str]
     operation: str
@@ -77,7 +83,7 @@ class Question(NamedTuple):
     @property
     def theme(self) -> str:
         """Return the index's subject in words."""
-        return THEMES.get(self.index or "", "the index")
+        return THEMES.get(self.index_name or "", "the index")
 
 
 def read_question(text: str) -> Question:

@@ -1,0 +1,1 @@
+"""The environment: one question as an episode, alone or as a Gymnasium environment."""

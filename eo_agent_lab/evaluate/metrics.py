@@ -135,7 +135,7 @@ def in_order_match(reference: Sequence[str], called: Sequence[str | None]) -> bo
 
 def any_order_match(reference: Sequence[str], called: Sequence[str | None]) -> bool:
     """Tell whether the calls hold each reference call as often as the reference does."""
-    return not Counter(reference) - Counter(called)
+    return not Counter(reference) - Counter(name for name in called if name is not None)
 
 
 def question_metrics(

@@ -82,6 +82,8 @@ def measure(
     count_zero_call: bool = False,
     aggregate: Aggregate = "mean",
     kind: str = "measured",
+    samples: int | None = None,
+    run_seed: int | None = None,
 ) -> Measured:
     """Judge every rollout and compute every question's metrics.
 
@@ -94,15 +96,26 @@ def measure(
             :func:`~eo_agent_lab.evaluate.metrics.attempt_of`.
         aggregate: How attempts enter the tool-call ratio.
         kind: ``measured``, or ``replayed`` for recordings.
+        samples: How many were to be drawn for each task; as many as the most there are when left
+            out.
+        run_seed: The run's seed, from which those of its rollouts come, for the column ``seed``;
+            that of the rollouts when left out and they share one.
 
     Raises:
         RunError: Rollouts are missing, doubled or of unknown tasks, several agents are mixed, or a
             deterministic agent has a temperature or answers that differ.
         TaskError: A task stands twice, there is none, or a gold answer was withheld.
     """
-    attempts = _by_task(tasks, trajectories)
-    samples = len(next(iter(attempts.values())))
-    facts = {"kind": kind, **_common(trajectories), "samples": samples}
+    attempts = _by_task(tasks, trajectories, samples)
+    samples = len(attempts[tasks[0].task_id])
+    seeds = {rollout.seed for rollout in trajectories}
+    only = seeds.pop() if len(seeds) == 1 else None
+    facts = {
+        "kind": kind,
+        **_common(trajectories),
+        "seed": only if run_seed is None else run_seed,
+        "samples": samples,
+    }
     if deterministic:
         _check_deterministic(facts, attempts)
     passes = [pass_key(k) for k in range(1, samples + 1)]
@@ -170,7 +183,7 @@ def _number(value: Any) -> float | None:
 
 
 def _by_task(
-    tasks: Sequence[Task], trajectories: Sequence[Trajectory]
+    tasks: Sequence[Task], trajectories: Sequence[Trajectory], samples: int | None
 ) -> dict[str, list[Trajectory]]:
     """Return every task's rollouts in sample order, having checked that they are all there."""
     twice = [name for name, count in Counter(t.task_id for t in tasks).items() if count > 1]
@@ -189,8 +202,8 @@ def _by_task(
             f"rollouts of tasks {_some(strange)} have no such task; score against the task file "
             "that was played"
         )
-    samples = 1 + max(t.sample for t in trajectories)
-    wanted = {(task.task_id, sample) for task in tasks for sample in range(samples)}
+    drawn = max(samples or 0, 1 + max(t.sample for t in trajectories))
+    wanted = {(task.task_id, sample) for task in tasks for sample in range(drawn)}
     missing = wanted - set(found)
     if missing:
         raise RunError(
@@ -213,7 +226,7 @@ def _some(items: Any) -> str:
 def _common(trajectories: Sequence[Trajectory]) -> dict[str, Any]:
     """Return what all rollouts of a row must share."""
     facts: dict[str, Any] = {}
-    names = {"model": "agent", "setting": "setting", "temperature": "temperature", "seed": "seed"}
+    names = {"model": "agent", "setting": "setting", "temperature": "temperature"}
     for column, field in names.items():
         values = {getattr(rollout, field) for rollout in trajectories}
         if len(values) > 1:

@@ -16,10 +16,11 @@ from eo_agent_lab.evaluate.chance import chance_row
 from eo_agent_lab.evaluate.metrics import Aggregate
 from eo_agent_lab.evaluate.score import ALL_TYPES, measure, summarise
 from eo_agent_lab.paths import write_atomic
+from eo_agent_lab.runs.log import LOG_FILE, read_config, read_trajectories
 from eo_agent_lab.tasks.task import Task, read_tasks
 
-FORMAT = "eo_agent_lab.scores"
-VERSION = 1
+FORMAT: Literal["eo_agent_lab.scores"] = "eo_agent_lab.scores"
+VERSION: Literal[1] = 1
 
 DETERMINISTIC = frozenset({"blind", "heuristic", "expert"})
 """Agents whose samples are the same by construction; the scores check it."""
@@ -150,7 +151,7 @@ def find_runs(root: Path) -> list[Path]:
     Raises:
         RunError: There is none.
     """
-    found = sorted(path.parent for path in root.rglob("trajectories.jsonl"))
+    found = sorted(path.parent for path in root.rglob(LOG_FILE))
     if not found:
         raise RunError(f"no run in {root}; play one with `eolab run`")
     return found
@@ -162,8 +163,6 @@ def find_agent_run(root: Path, agent: str) -> Path:
     Raises:
         RunError: There is no run, or none of this agent.
     """
-    from eo_agent_lab.runs.log import read_trajectories
-
     for run_dir in find_runs(root):
         if any(rollout.agent == agent for rollout in read_trajectories(run_dir)):
             return run_dir
@@ -181,13 +180,14 @@ def _score_run(
     resamples: int,
     confidence: float,
 ) -> list[dict[str, Any]]:
-    from eo_agent_lab.runs.log import read_trajectories
-
     trajectories = read_trajectories(run_dir)
     agent = trajectories[0].agent if trajectories else ""
+    config = read_config(run_dir)
     measured = measure(
-        tasks,
+        tasks[: config.get("limit")],
         trajectories,
+        samples=config.get("samples"),
+        run_seed=config.get("seed"),
         deterministic=agent in deterministic,
         count_zero_call=agent in without_tools,
         aggregate=aggregate,

@@ -24,9 +24,14 @@ LINE = 0.165
 """Height of a line of text in inches."""
 
 PER_ROW = 4
-WRAP = 128
+GAP = 0.12
+"""Inches between pictures."""
+
+WRAP = 140
 MONO_WRAP = 112
 MAX_OBSERVATION_LINES = 3
+
+_Row = Sequence[tuple[NDArray[np.uint8], str]]
 
 
 class _Line(NamedTuple):
@@ -67,7 +72,7 @@ def trajectory_figure(
         *(_Line(line, colour=style.QUIET) for line in textwrap.wrap(caption, WRAP)),
     ]
     rows = [pictures[start : start + PER_ROW] for start in range(0, len(pictures), PER_ROW)]
-    across = min(PER_ROW, max(2, max(map(len, rows), default=1)))
+    across = min(PER_ROW, max(3, max(map(len, rows), default=1)))
     cell = (WIDTH - 2 * MARGIN) / across
     heights = [_row_height(row, cell) for row in rows]
     height = 2 * MARGIN + LINE * (len(top) + len(below) + 1) + sum(heights)
@@ -97,8 +102,6 @@ def pass_at_k_figure(
     """
     if not rows:
         raise ConfigError("there is no row to draw; score a run first")
-    from matplotlib.ticker import PercentFormatter
-
     most = max(row["samples"] for row in rows)
     ks = list(range(1, most + 1))
     notes = textwrap.wrap(caption, 96)
@@ -120,10 +123,9 @@ def pass_at_k_figure(
             )
         axes.set_xticks(ks)
         axes.set_xlim(0.6, most + 0.4)
-        axes.set_ylim(-0.02, 1.02)
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-        axes.set_xlabel("k, attempts allowed")
-        axes.set_ylabel("Pass@k, share of questions")
+        axes.set_ylim(-0.03, 1.05)
+        axes.set_xlabel("k (attempts allowed)")
+        axes.set_ylabel("Pass@k (share of questions)")
         axes.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), borderaxespad=0.0)
         for position, line in enumerate(reversed(notes)):
             figure.text(
@@ -165,32 +167,31 @@ def _step(number: int, call: CallRecord) -> list[_Line]:
     return [*lines, _Line("")]
 
 
-def _row_height(row: Sequence[tuple[NDArray[np.uint8], str]], cell: float) -> float:
-    inner = cell - 0.12
-    tallest = max(inner * min(image.shape[0] / image.shape[1], 1.0) for image, _ in row)
-    captions = max(len(_caption_lines(text, cell)) for _, text in row)
-    return tallest + LINE * captions + 0.15
+def _row_height(row: _Row, cell: float) -> float:
+    return 0.15 + max(_tall(image, cell) + LINE * len(_under(text, cell)) for image, text in row)
 
 
-def _caption_lines(text: str, cell: float) -> list[str]:
-    return textwrap.wrap(text, max(12, int(cell * 15)))
+def _tall(image: NDArray[np.uint8], cell: float) -> float:
+    """Return a picture's height in inches; one taller than wide is narrowed to fit."""
+    return (cell - GAP) * float(min(image.shape[0] / image.shape[1], 1.0))
 
 
-def _draw_pictures(
-    figure: Figure, row: Sequence[tuple[NDArray[np.uint8], str]], top: float, cell: float
-) -> None:
+def _under(text: str, cell: float) -> list[str]:
+    return textwrap.wrap(text, max(12, int(cell * 13)))
+
+
+def _draw_pictures(figure: Figure, row: _Row, top: float, cell: float) -> None:
     height = figure.get_figheight()
-    inner = cell - 0.12
-    tallest = max(inner * min(image.shape[0] / image.shape[1], 1.0) for image, _ in row)
     for position, (image, text) in enumerate(row):
-        left = MARGIN + position * cell
-        box = (left / WIDTH, (top - tallest) / height, inner / WIDTH, tallest / height)
-        axes = figure.add_axes(box)
+        left, tall = MARGIN + position * cell, _tall(image, cell)
+        axes = figure.add_axes(
+            (left / WIDTH, (top - tall) / height, (cell - GAP) / WIDTH, tall / height)
+        )
         axes.imshow(image, interpolation="nearest", aspect="equal")
         axes.set_anchor("NW")
         axes.set_axis_off()
-        for number, line in enumerate(_caption_lines(text, cell)):
-            y = (top - tallest - 0.06 - LINE * number) / height
+        for number, line in enumerate(_under(text, cell)):
+            y = (top - tall - 0.06 - LINE * number) / height
             figure.text(left / WIDTH, y, line, va="top", fontsize=8.5)
 
 

@@ -31,8 +31,8 @@ def data_note(sources: Sequence[str]) -> str:
     if "simulated" in sources:
         rest = [source for source in sources if source != "simulated"]
         also = f", and on real ones ({', '.join(rest)})" if rest else ""
-        return f"Measured rows: on simulated scenes{also}."
-    return f"Measured rows: on the scenes of {', '.join(sources)}."
+        return f"Measured on simulated scenes{also}."
+    return f"Measured on the scenes of {', '.join(sources)}."
 
 
 def write_main_table(scores: Scores, folder: Path, sources: Sequence[str]) -> list[Path]:
@@ -118,15 +118,20 @@ def draw_example(task: Task, trajectory: Trajectory, lake_path: Path, folder: Pa
 
     lake = Lake(lake_path)
     simulated = "simulated" in sources_of([task], lake)
+    caption = (
+        f"Agent: {trajectory.agent}, {trajectory.setting}. "
+        f"{'Simulated scenes' if simulated else 'Real scenes'} in true colour; reflectance 0 to "
+        "0.3 is stretched linearly, pixels of 8 bits are as they are. Boxes: areas of interest, "
+        "and objects found. Grey: no data."
+    )
+    if any("mask" in str(call.name) for call in trajectory.calls):
+        caption += " Masks: colour is inside, light grey outside, grey without a valid pixel."
     figure = trajectory_figure(
         trajectory,
         pictures_of(trajectory, task, lake),
         question=task.question,
         verdict="right" if is_correct(task, trajectory.answer) else f"gold: {task.gold_answer}",
-        caption=f"Agent: {trajectory.agent}, {trajectory.setting}. "
-        f"{'Simulated scenes' if simulated else 'Real scenes'}, north up; true colour, reflectance "
-        "0 to 0.3 stretched linearly. Masks: colour = inside, light grey = outside, grey = no "
-        "valid pixel.",
+        caption=caption,
     )
     return style.save_figure(figure, folder / get_float("eo_gym_fig3").id)
 
@@ -174,7 +179,7 @@ def choose_example(
 
 def _interval_note(scores: Scores) -> str:
     return (
-        f"Intervals: {scores.confidence:.0%} percentile bootstrap over questions, "
+        f"Intervals: {100 * scores.confidence:g} % percentile bootstrap over questions, "
         f"{scores.resamples} resamples."
     )
 

@@ -27,6 +27,8 @@ WHITE_REFLECTANCE = 0.3
 NO_DATA_GREY = 190
 MAX_SIDE = 480
 
+NO_BREAK = "\u00a0"
+
 _MASK_COLOURS = {"water": (0, 114, 178), "vegetation": (0, 158, 115), "urban": (213, 94, 0)}
 _MASK_OFF = (238, 238, 238)
 _BOX_COLOUR = (240, 228, 66)
@@ -62,8 +64,8 @@ def scene_picture(source: BandSource) -> Image:
         if seen.size and seen.max() > high:
             low, high = (float(value) for value in np.percentile(seen, [2, 98]))
     scaled = np.clip((bands - low) / max(high - low, 1e-9), 0, 1) * 255
-    empty = np.isnan(bands).any(axis=-1)
-    image = np.where(empty[..., None], NO_DATA_GREY, np.nan_to_num(scaled)).round()
+    empty = np.isnan(bands).any(axis=-1, keepdims=True)
+    image = np.where(empty, NO_DATA_GREY, np.nan_to_num(scaled)).round()
     return np.asarray(image, dtype=np.uint8)
 
 
@@ -91,22 +93,23 @@ def boxes_picture(image: Image, boxes: list[list[float]], size: tuple[int, int])
 
     Args:
         image: The picture.
-        boxes: [x0, y0, x1, y1] in pixels of the scene.
-        size: Width and height of the scene in pixels.
+        boxes: [x0, y0, x1, y1] in units of ``size``.
+        size: Width and height of the scene: in pixels, or (1, 1) for boxes in fractions.
     """
     from PIL import Image as Pillow
     from PIL import ImageDraw
 
     canvas = Pillow.fromarray(image)
     draw = ImageDraw.Draw(canvas)
+    line = max(1, round(max(image.shape) / 150))
     x, y = image.shape[1] / size[0], image.shape[0] / size[1]
     for x0, y0, x1, y1 in boxes:
-        draw.rectangle((x0 * x, y0 * y, x1 * x, y1 * y), outline=_BOX_COLOUR, width=3)
+        draw.rectangle((x0 * x, y0 * y, x1 * x, y1 * y), outline=_BOX_COLOUR, width=line)
     return np.asarray(canvas, dtype=np.uint8)
 
 
 def pictures_of(trajectory: Trajectory, task: Task, lake: Lake) -> list[Picture]:
-    """Return the task's start images, then what each call fetched, cut out, masked or boxed.
+    """Return the task's start images, then what each call fetched, cut, measured, masked or boxed.
 
     The calls are carried out again in a folder that is deleted afterwards; tools give the same
     result for the same call, and handles are the same in every workspace.
@@ -138,12 +141,24 @@ def _pictures_of_call(number: int, call: CallRecord, data: Any, place: Workspace
         return []
     if "mask" in data:
         image = mask_picture(place.resolve(data["mask"]), data["kind"])
-        return [Picture(image, f"call {number}: {data['kind']} mask, {data['share']:.0%} of valid")]
+        return [
+            Picture(
+                image, f"call {number}: {data['kind']} mask, {data['share']:.0%} of valid pixels"
+            )
+        ]
     if "boxes" in data:
         source = open_scene(Context(place), call.arguments["image_url"])
         height, width = source.scene.shape
         image = boxes_picture(scene_picture(source), data["boxes"], (width, height))
         return [Picture(image, f"call {number}: {data['count']} {data['category']}")]
+    if "index" in data and "multispectral_url" in call.arguments:
+        source = open_scene(Context(place), call.arguments["multispectral_url"])
+        image = scene_picture(source)
+        aoi = call.arguments.get("aoi")
+        if aoi:
+            image = boxes_picture(image, [aoi], (1, 1))
+        caption = f"call {number}: {data['index']} mean {data['mean']:.3f}, "
+        return [Picture(image, caption + _scene_caption(source))]
     if "handle" in data:
         source = open_scene(Context(place), data["handle"])
         verb = "crop" if str(call.name).startswith("crop") else "fetched"
@@ -162,10 +177,10 @@ def _scene_caption(source: BandSource) -> str:
     if scene.acquired is not None:
         parts.append(scene.acquired.date().isoformat())
     if scene.gsd_m is not None:
-        parts.append(f"{scene.gsd_m:g} m")
+        parts.append(f"{scene.gsd_m:.4g} m")
         height, width = scene.shape
         parts.append(f"{width * scene.gsd_m / 1000:.3g} x {height * scene.gsd_m / 1000:.3g} km")
-    return ", ".join(parts)
+    return ", ".join(part.replace(" ", NO_BREAK) for part in parts)
 
 
 def sources_of(tasks: list[Task], lake: Lake) -> list[str]:

@@ -57,6 +57,8 @@ def render(
             kernel_name=KERNEL,
             progress_bar=progress,
             cwd=str(Path.cwd()),
+            # the kernel reports its own orderly shutdown as an error; cells fail through papermill
+            extra_arguments=["--log-level=CRITICAL"],
         )
     except PapermillExecutionError as error:
         raise ConfigError(

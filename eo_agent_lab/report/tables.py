@@ -179,7 +179,7 @@ def _read(table: str) -> list[dict[str, str]]:
 
 
 def _is_text(column: Column) -> bool:
-    return column.decimals is None and column.key != "n" and not column.key.startswith("n_")
+    return column.key in ("kind", "model", "setting")
 
 
 def _shown(row: Mapping[str, str], column: Column) -> str:

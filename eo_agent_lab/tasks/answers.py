@@ -41,10 +41,13 @@ _IDIOMS = (
     (r"\bneither (?:increased? nor decreased?|rose nor fell)\b", " same "),
     (r"\bbuilt[ -]up\b|\bbuilt\b(?: area| land)?", " builtup "),
     (r"\bon top\b", " above "),
+    (r"\bover to\b", " to "),
 )
-_TREND_TAILS = re.compile(
-    r"\b(?:higher|lower|more|less|up|down)\b(?= (?:resolution|detail\w*|to date))"
+_COMPARISONS = re.compile(
+    r"\b(?:more|less|greater|smaller|larger|higher|lower) than (?:the )?(?:[\d.]+|threshold)"
+    r"|\bfalls? within\b|\b(?:higher|lower|more|less|up|down) (?:resolution|detail\w*|to date)"
 )
+"""Comparisons with a number or a manner of speaking, which tell no direction of change."""
 
 _VERTICAL = {
     "above": "above up upper top upward upwards over upwardly north northern",
@@ -71,8 +74,9 @@ _MEASURE = re.compile(
     re.IGNORECASE,
 )
 _INEXACT = re.compile(
-    r"~|≈|±|\d\s*\+(?!\s*\d)|[<>≤≥]|\b(?:about|approximately|approx|around|roughly|nearly|almost|"
-    r"circa|at least|at most|more than|fewer than|less than|over|under|up to|or so|some)\b"
+    r"~|≈|±|\d\s*\+(?!\s*\d)|[<>≤≥]|\bor so\b|\b(?:about|approximately|approx\.?|around|roughly|"
+    r"nearly|almost|circa|at least|at most|more than|fewer than|less than|over|under|up to|some)"
+    r"\s+(?:a |\d|" + "|".join(_SMALL.split()) + r")"
 )
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}(?:T[\d:.]+Z?)?\b", re.IGNORECASE)
 
@@ -131,7 +135,7 @@ def _only(words: list[str], table: dict[str, str]) -> str | None:
 
 def read_trend(text: str) -> str | None:
     """Return increased, decreased or unchanged."""
-    return _only(_words(_spaced(_TREND_TAILS.sub(" ", committed(text)))), _TREND_WORDS)
+    return _only(_words(_spaced(_COMPARISONS.sub(" ", committed(text)))), _TREND_WORDS)
 
 
 def read_cover(text: str) -> str | None:
@@ -167,10 +171,11 @@ def read_direction(
 
 
 def _turned_round(text: str, subject: str, origin: str) -> bool:
-    a, b = text.find(subject), text.find(origin)
-    if a < 0 or b < 0 or b > a:
+    """Tell whether a text speaks of the origin first, and not as that which is looked from."""
+    a, b = (re.search(rf"\b{re.escape(name)}s?\b", text) for name in (subject, origin))
+    if a is None or b is None or b.start() > a.start():
         return False
-    before = text[:b].rstrip()
+    before = text[: b.start()].rstrip()
     return not re.search(r"\b(?:to|from|of|than|at|with)(?: the| a)?(?: only| single)?$", before)
 
 

@@ -56,30 +56,28 @@ class Dropped(NamedTuple):
 Drawn = Iterator[Candidate | Dropped]
 
 
-def places(lake: Lake, modality: str, split: Split) -> list[Place]:
-    """Return the places of one split, in the order of their ids.
+def places(lake: Lake) -> dict[tuple[str, Split], list[Place]]:
+    """Return the places of each modality and split, in the order of their ids.
 
     A location without a split of its own gets one by a hash of its id, one in five for test.
 
     Raises:
         TaskError: A location's scenes stand in both splits.
     """
-    grouped: dict[str, list[Scene]] = {}
-    stated: dict[str, set[Split]] = {}
+    grouped: dict[tuple[str, str], list[Scene]] = {}
+    stated: dict[str, Split] = {}
     for scene_id in lake.scene_ids():
         scene = lake.get(scene_id)
         location = scene.location_id or scene.scene_id
-        stated.setdefault(location, set()).add(scene.split or _hashed_split(location))
-        if scene.modality == modality:
-            grouped.setdefault(location, []).append(scene)
-    for location, splits in stated.items():
-        if len(splits) > 1:
+        split = scene.split or _hashed_split(location)
+        if stated.setdefault(location, split) != split:
             raise TaskError(f"location {location} is in both splits; build the lake again")
-    found = []
-    for location in sorted(grouped):
-        if stated[location] == {split}:
-            scenes = sorted(grouped[location], key=lambda s: (str(s.acquired), s.scene_id))
-            found.append(Place(location, scenes, {s.scene_id: lake.root(s) for s in scenes}))
+        grouped.setdefault((scene.modality, location), []).append(scene)
+    found: dict[tuple[str, Split], list[Place]] = {}
+    for modality, location in sorted(grouped):
+        scenes = sorted(grouped[modality, location], key=lambda s: (str(s.acquired), s.scene_id))
+        place = Place(location, scenes, {s.scene_id: lake.root(s) for s in scenes})
+        found.setdefault((modality, stated[location]), []).append(place)
     return found
 
 

@@ -81,6 +81,7 @@ def generate_with_counts(lake: Lake, *, per_type: dict[Split, int], seed: int) -
         raise TaskError(f"no split {sorted(unknown)[0]!r}; use train and test")
     tasks: list[Task] = []
     dropped: dict[tuple[str, Split], Counter[str]] = {}
+    by_split = places(lake)
     for number, (name, family) in enumerate(FAMILIES.items()):
         for side, split in enumerate(get_args(Split)):
             if not per_type.get(split):
@@ -88,14 +89,25 @@ def generate_with_counts(lake: Lake, *, per_type: dict[Split, int], seed: int) -
             rng = np.random.default_rng([seed, number, side])
             reasons: Counter[str] = Counter()
             dropped[name, split] = reasons
-            found = places(lake, family.modality, split)
+            found = by_split.get((family.modality, split), [])
             chosen = _choose(rng, name, family, found, per_type[split], reasons)
             tasks += [_task(rng, name, split, candidate) for candidate in chosen]
     if not tasks and any(per_type.values()):
         most = sum(dropped.values(), Counter()).most_common(3)
         why = "; ".join(f"{reason} ({count})" for reason, count in most) or "no scene fits"
         raise TaskError(f"no question can be asked of this lake: {why}; add scenes to it")
-    return Generated(tasks, dropped)
+    return Generated(_interleaved(tasks), dropped)
+
+
+def _interleaved(tasks: list[Task]) -> list[Task]:
+    """Return tasks split by split with the types taking turns, so that the first few show all."""
+    turn: Counter[tuple[str, str]] = Counter()
+    ranked: list[tuple[str, int, Task]] = []
+    for task in tasks:
+        ranked.append((task.split, turn[task.split, task.question_type], task))
+        turn[task.split, task.question_type] += 1
+    order = list(get_args(Split))
+    return [item[2] for item in sorted(ranked, key=lambda item: (order.index(item[0]), item[1]))]
 
 
 def _choose(

@@ -122,6 +122,19 @@ def cover_shares(scene: Scene, root: Path, aoi: Aoi | None = None) -> Shares:
     return Shares(shares, lowest)
 
 
+def is_north_up(scene: Scene, root: Path) -> bool:
+    """Tell whether up in a scene's image is north: georeferenced and not rotated."""
+    import rasterio
+
+    record = next(iter(scene.bands.values()))
+    try:
+        with rasterio.open(root / record.path) as dataset:
+            grid = dataset.transform
+            return dataset.crs is not None and grid.a > 0 > grid.e and grid.b == grid.d == 0
+    except rasterio.errors.RasterioError as error:
+        raise TaskError(f"{record.path} cannot be read; fetch the scene again") from error
+
+
 def read_objects(path: Path) -> list[Labelled]:
     """Return the objects of a DOTA label file (``x1 y1 .. x4 y4 category difficult``).
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from itertools import permutations
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -30,6 +31,7 @@ _Pick = tuple[str, ...]
 class _Image(NamedTuple):
     scene: Scene
     objects: list[independent.Labelled]
+    root: Path
 
 
 def draw_counting(rng: np.random.Generator, places: list[Place]) -> Drawn:
@@ -68,8 +70,9 @@ def _images(places: list[Place]) -> list[_Image]:
     for place in places:
         for scene in place.scenes:
             if scene.annotations is not None:
-                path = place.roots[scene.scene_id] / scene.annotations
-                found.append(_Image(scene, independent.read_objects(path)))
+                root = place.roots[scene.scene_id]
+                objects = independent.read_objects(root / scene.annotations)
+                found.append(_Image(scene, objects, root))
     return found
 
 
@@ -155,6 +158,7 @@ def _relation_candidate(image: _Image, a: str, b: str) -> Candidate | Dropped:
         "centre_a": list(first.centre),
         "centre_b": list(second.centre),
         "degrees_to_border": margin,
+        "north_up": independent.is_north_up(image.scene, image.root),
         "method": "eo_agent_lab.tasks.independent",
     }
     ask = functools.partial(_ask_relation, image.scene, a, b)

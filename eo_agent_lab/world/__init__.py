@@ -1,0 +1,1 @@
+"""The simulated Earth: what would be there, and what each sensor would record of it."""
