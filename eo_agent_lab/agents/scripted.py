@@ -33,7 +33,7 @@ class Scripted:
         """Return the next line of the script."""
         self._turn += 1
         if self._turn > len(self._actions):
-            return json.dumps({"answer": "unknown"})
+            return json.dumps({"answer": None})
         return self._actions[self._turn - 1]
 
 

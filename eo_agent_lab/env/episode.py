@@ -135,7 +135,9 @@ class Episode:
         known = {item.name: item.signature() for item in list_tools(SUITE)}
         missing = [name for name in task.tools if name not in known]
         if missing:
-            raise ToolError(f"task {task.task_id} offers no such tool {missing[0]!r}; mend the task")
+            raise ToolError(
+                f"task {task.task_id} offers no such tool {missing[0]!r}; mend the task"
+            )
         headers = [scene_header(n, self.lake.get(h)) for n, h in enumerate(task.images, start=1)]
         text = fill(
             "start",

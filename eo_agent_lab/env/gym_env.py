@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import gymnasium
 import numpy as np
@@ -104,7 +104,8 @@ class EOGymEnv(gymnasium.Env[dict[str, Any], str]):
     * v0: fifteen tools on multispectral scenes, three on sub-metre images; verified responses.
     """
 
-    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}
+    # not a ClassVar, because Gymnasium declares it otherwise
+    metadata: dict[str, Any] = {"render_modes": ["ansi", "rgb_array"], "render_fps": 1}  # noqa: RUF012
 
     def __init__(
         self,
@@ -205,7 +206,7 @@ class EOGymEnv(gymnasium.Env[dict[str, Any], str]):
         seen = self._episode.sights[-2:-1]
         return self._pictures[-1] if seen == [sight] else preview(workspace, sight)
 
-    def render(self) -> str | NDArray[np.uint8] | None:  # type: ignore[override]
+    def render(self) -> str | NDArray[np.uint8] | None:
         """Return the episode so far as text (``ansi``) or as a figure (``rgb_array``).
 
         Raises:

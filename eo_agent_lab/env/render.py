@@ -78,7 +78,10 @@ def as_text(shown: Shown, reward: float) -> str:
     lines = [f"Question: {shown.question}"]
     for number, call in enumerate(shown.calls, start=1):
         arguments = json.dumps(call.arguments, ensure_ascii=False)
-        lines += [f"{number:>2}. {call.name or 'not a call'} {arguments}", f"    {call.observation}"]
+        lines += [
+            f"{number:>2}. {call.name or 'not a call'} {arguments}",
+            f"    {call.observation}",
+        ]
     return "\n".join([*lines, shown.foot(reward)])
 
 
@@ -107,9 +110,12 @@ def as_array(shown: Shown, reward: float, pictures: Sequence[Image | None]) -> I
             _draw_card(figure, card, picture, position, columns, rows)
         colour = style.QUIET if shown.ending is None else style.INK
         foot = textwrap.shorten(shown.foot(reward), 110, placeholder=" ...")
-        figure.text(0.02, _FOOT / 2, foot, fontsize=14, fontweight="bold", color=colour, va="center")
-        canvas.draw()
-        return np.array(canvas.buffer_rgba())[..., :3].copy()
+        figure.text(
+            0.02, _FOOT / 2, foot, fontsize=14, fontweight="bold", color=colour, va="center"
+        )
+        canvas.draw()  # type: ignore[no-untyped-call]
+        pixels = np.asarray(canvas.buffer_rgba())  # type: ignore[no-untyped-call]
+        return pixels[..., :3].astype(np.uint8)
 
 
 def _columns(cards: int) -> int:

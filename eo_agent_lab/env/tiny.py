@@ -11,24 +11,13 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from eo_agent_lab.env.sources import source_digest
 from eo_agent_lab.errors import LakeError
 from eo_agent_lab.paths import cache_dir
 from eo_agent_lab.tasks.task import Task, read_tasks
-
-WORLD: dict[str, Any] = {
-    "locations": 4,
-    "start": "2023-04-01",
-    "days": 180,
-    "sentinel2_every": 20,
-    "landsat_every": 45,
-    "vhr_per_location": 4,
-    "seed": 0,
-    "size_m": 960,
-}
-"""Settings of the simulated world."""
+from eo_agent_lab.world.config import TINY
 
 PER_TYPE: dict[Literal["train", "test"], int] = {"train": 6, "test": 6}
 """Tasks asked for of each question type."""
@@ -61,7 +50,7 @@ def tiny_world(root: Path | None = None) -> TinyWorld:
         LakeError: The folder cannot be written to.
     """
     root = cache_dir() if root is None else root
-    text = json.dumps([WORLD, PER_TYPE, source_digest(_SOURCES)], sort_keys=True)
+    text = json.dumps([TINY.model_dump_json(), PER_TYPE, source_digest(_SOURCES)])
     place = root / f"tiny-v1-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
     if not place.is_dir():
         try:
@@ -89,17 +78,17 @@ def _build(root: Path, place: Path) -> None:
     from eo_agent_lab.lake.build import add_scenes
     from eo_agent_lab.tasks.generate import generate
     from eo_agent_lab.tasks.task import write_tasks
-    from eo_agent_lab.world.simulate import WorldConfig, simulate
+    from eo_agent_lab.world.simulate import simulate
 
     for stale in root.glob(".tiny-*"):
         shutil.rmtree(stale)
     folder = Path(tempfile.mkdtemp(prefix=".tiny-", dir=root))
     try:
-        fetched = simulate(folder / "raw", WorldConfig.model_validate(WORLD))
+        fetched = simulate(folder / "raw", TINY)
         # scenes of a root beside the lake are stored relative to it, so the folder can be renamed
         add_scenes(folder / "lake", fetched.scenes)
         lake = Lake(folder / "lake")
-        write_tasks(folder / "tasks.jsonl", generate(lake, per_type=PER_TYPE, seed=WORLD["seed"]))
+        write_tasks(folder / "tasks.jsonl", generate(lake, per_type=PER_TYPE, seed=TINY.seed))
         os.rename(folder, place)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,1 +1,1 @@
-"""Playing policies over tasks, with a log that survives being killed at any instant."""
+"""Runs: policies played over tasks by many processes, into a log that survives a kill."""
