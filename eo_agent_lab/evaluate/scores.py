@@ -16,7 +16,7 @@ from eo_agent_lab.evaluate.chance import chance_row
 from eo_agent_lab.evaluate.metrics import Aggregate
 from eo_agent_lab.evaluate.score import ALL_TYPES, measure, summarise
 from eo_agent_lab.paths import write_atomic
-from eo_agent_lab.runs.log import LOG_FILE, read_config, read_trajectories
+from eo_agent_lab.runs.log import LOG_FILE, read_log, read_trajectories
 from eo_agent_lab.tasks.task import Task, read_tasks
 
 FORMAT: Literal["eo_agent_lab.scores"] = "eo_agent_lab.scores"
@@ -182,7 +182,7 @@ def _score_run(
 ) -> list[dict[str, Any]]:
     trajectories = read_trajectories(run_dir)
     agent = trajectories[0].agent if trajectories else ""
-    config = read_config(run_dir)
+    config = read_log(run_dir).config
     measured = measure(
         tasks[: config.get("limit")],
         trajectories,
