@@ -9,9 +9,13 @@ _SCENE = re.compile(
     r"(?P<handle>[\w/]*\b[0-9a-f]{16}) \((?P<when>[^,)]+), (?P<sensor>[^,)]+), (?P<gsd>[^,)]+), "
     r"(?P<level>\w+)\)"
 )
-_HANDLES = re.compile(r"(?<![\w/])(?:(?:EO_GYM_DATA/)?[0-9a-f]{16}|\w+_[0-9a-f]{6,}\.(?:nc|tif))(?!\w)")
+_HANDLES = re.compile(
+    r"(?<![\w/])(?:(?:EO_GYM_DATA/)?[0-9a-f]{16}|\w+_[0-9a-f]{6,}\.(?:nc|tif))(?!\w)"
+)
 _NUMBER = r"(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)"
-_BANDS = re.compile(r"(?P<index>ND\w\w) = (?P<formula>.+?) with (?P<bands>.+?) at (?P<level>\w+) level")
+_BANDS = re.compile(
+    r"(?P<index>ND\w\w) = (?P<formula>.+?) with (?P<bands>.+?) at (?P<level>\w+) level"
+)
 
 
 class Listed(NamedTuple):

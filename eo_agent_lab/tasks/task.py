@@ -86,7 +86,9 @@ def _iterate(path: Path) -> Iterator[Task]:
         if not isinstance(header, dict) or header.get("format") != FORMAT:
             raise TaskError(f"{path} is not a {FORMAT} file: its first line must name the format")
         if header.get("version") != VERSION:
-            raise TaskError(f"{path} has version {header.get('version')}; this code reads {VERSION}")
+            raise TaskError(
+                f"{path} has version {header.get('version')}; this code reads {VERSION}"
+            )
         for number, line in enumerate(handle, start=2):
             try:
                 yield Task.model_validate_json(line)

@@ -18,7 +18,7 @@ class WorldConfig(BaseModel):
         sentinel2_every: Days between Sentinel-2 captures of a place (A and B take turns).
         landsat_every: Days between Landsat captures (8 and 9 take turns).
         vhr_per_location: Sub-metre RGB tiles of each place.
-        size_m: Edge of a place in metres, a multiple of 120 so that 10, 20, 30 and 60 m pixels nest.
+        size_m: Edge of a place in metres, a multiple of 120 so that 10 to 60 m pixels nest.
         seed: Everything random comes from it.
     """
 
@@ -69,7 +69,7 @@ SITES = (
     Site(139.50, 35.90, "town"),
     Site(150.60, -33.70, "lake"),
 )
-"""Coordinates are real, pixels invented; later places are moved from these by a fraction of a degree."""
+"""Coordinates are real, pixels invented; later places lie a fraction of a degree from these."""
 
 
 def site(index: int) -> Site:

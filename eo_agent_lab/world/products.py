@@ -77,8 +77,10 @@ def write_sentinel2(
         path = f"{folder}/{product}/T{tile}_{stamp}_{token}_{gsd:.0f}m.tif"
         is_band = name in view.bands
         write_raster(out / path, values, ground, gsd, **({"nodata": 0} if is_band else {}))
-        scale = {"scale": S2_SCALE, "offset": S2_OFFSET, "nodata": 0.0} if is_band else {}
-        records[name] = Band(path=path, gsd_m=gsd, **scale)
+        records[name] = Band(path=path, gsd_m=gsd)
+        if is_band:
+            factors = {"scale": S2_SCALE, "offset": S2_OFFSET, "nodata": 0.0}
+            records[name] = records[name].model_copy(update=factors)
     return Written(
         product,
         {name: records[name] for name in view.bands},

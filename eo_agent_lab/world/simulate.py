@@ -1,4 +1,4 @@
-"""Rendering the simulated Earth: products on disk, scenes for the lake, and the truth beside them."""
+"""Rendering the simulated Earth: products on disk, scenes for the lake, and the truth."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NOTES = {
 
 class _Place(NamedTuple):
     config: WorldConfig
-    index: int
+    number: int
     where: Site
     ground: Ground
     land: Land
@@ -50,7 +50,7 @@ class _Place(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"place_{self.index:04d}"
+        return f"place_{self.number:04d}"
 
 
 def _rng(config: WorldConfig, *key: int) -> np.random.Generator:
@@ -152,7 +152,7 @@ def _write_truth(place: _Place) -> None:
 def _light(place: _Place, day: date) -> tuple[Any, ...]:
     """Return what a sensor looks at: reflectance, cover, sky and the pixels off the swath."""
     size = place.config.size_m // PIXEL_M
-    rng = _rng(place.config, place.index, 1, day.toordinal())
+    rng = _rng(place.config, place.number, 1, day.toordinal())
     cover = place.land.on(day)
     sky = make_sky(rng, day, place.where.lat, size)
     light = surface(cover, place.land.texture, sky, day.timetuple().tm_yday, place.where.lat)
@@ -165,7 +165,7 @@ def _light(place: _Place, day: date) -> tuple[Any, ...]:
 
 def _sentinel2(place: _Place, day: date, satellite: str) -> Scene:
     light, cover, sky, outside = _light(place, day)
-    rng = _rng(place.config, place.index, 2, day.toordinal())
+    rng = _rng(place.config, place.number, 2, day.toordinal())
     view = see_sentinel2(light, cover, sky, outside, rng)
     when = _local(place, day, 10, 30)
     written = write_sentinel2(
@@ -176,7 +176,7 @@ def _sentinel2(place: _Place, day: date, satellite: str) -> Scene:
 
 def _landsat(place: _Place, day: date, satellite: int) -> Scene:
     light, cover, sky, outside = _light(place, day)
-    rng = _rng(place.config, place.index, 3, day.toordinal())
+    rng = _rng(place.config, place.number, 3, day.toordinal())
     view = see_landsat(light, cover, sky, outside, rng)
     when = _local(place, day, 10, 15)
     written = write_landsat(
@@ -186,7 +186,7 @@ def _landsat(place: _Place, day: date, satellite: int) -> Scene:
         place.ground,
         satellite,
         when,
-        (1 + place.index % 233, 20 + place.index // 233),
+        (1 + place.number % 233, 20 + place.number // 233),
         (sky.elevation, sky.azimuth),
     )
     return _scene(place, written, f"landsat-{satellite}", when, 30, _NOTES["landsat"])
@@ -221,12 +221,12 @@ def _scene(
         bands=written.bands,
         quality=written.quality,
         location_id=_location(place),
-        split="test" if is_test(place.index) else "train",
+        split="test" if is_test(place.number) else "train",
     )
 
 
 def _location(place: _Place) -> str:
-    return make_location_id(f"{SOURCE}/{place.config.seed}/{place.index}")
+    return make_location_id(f"{SOURCE}/{place.config.seed}/{place.number}")
 
 
 def _footprint(ground: Ground, west: float, north: float, size: float) -> list[tuple[float, float]]:
@@ -239,7 +239,7 @@ def _footprint(ground: Ground, west: float, north: float, size: float) -> list[t
 
 
 def _tile(place: _Place, number: int) -> Scene:
-    rng = _rng(place.config, place.index, 4, number)
+    rng = _rng(place.config, place.number, 4, number)
     tile = draw_tile(rng)
     spare = max(0, place.config.size_m - int(SIDE * GSD))
     west = place.ground.west + int(rng.integers(0, spare + 1))
@@ -271,5 +271,5 @@ def _tile(place: _Place, number: int) -> Scene:
         },
         location_id=_location(place),
         annotations=label,
-        split="test" if is_test(place.index) else "train",
+        split="test" if is_test(place.number) else "train",
     )

@@ -144,8 +144,8 @@ CATALOGUE: dict[str, _Object] = {
         _Object("roundabout", (34, 46), 1.0, _roundabout),
     )
 }
-"""Length in metres and width as a share of it: aircraft from narrow- to wide-body, ships from tugs to
-coasters, vehicles of the street, courts of the ITF's full playing area (36.6 m by 18.3 m)."""
+"""Length in metres and width as a share of it: aircraft from narrow- to wide-body, ships from
+tugs to coasters, vehicles of the street, courts of the ITF's playing area (36.6 m by 18.3 m)."""
 
 _COLOURS: dict[str, tuple[Colour, ...]] = {
     "plane": ((236, 238, 242), (222, 226, 232)),
@@ -160,7 +160,7 @@ _COLOURS: dict[str, tuple[Colour, ...]] = {
 
 
 class _Setting(NamedTuple):
-    """A kind of place: ground colours left and right of an edge, and objects by side with counts."""
+    """A kind of place: ground colours left and right of an edge, and objects with counts."""
 
     left: Colour
     right: Colour

@@ -51,7 +51,7 @@ def sun(day: date, latitude: float) -> tuple[float, float]:
 
 
 def make_sky(rng: np.random.Generator, day: date, latitude: float, size: int) -> Sky:
-    """Draw the sky of a day: of ten days four are clear, three partly cloudy, two cloudy, one shut."""
+    """Draw the sky of a day: in ten, four clear, three partly cloudy, two cloudy, one shut."""
     from scipy.ndimage import shift
 
     elevation, azimuth = sun(day, latitude)
