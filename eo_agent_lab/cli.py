@@ -263,10 +263,9 @@ def fetch_simulate(
     quiet: Quiet = False,
 ) -> None:
     """Render the simulated Earth and bring it into the lake."""
+    from eo_agent_lab.lake.build import add_scenes
     from eo_agent_lab.stages import world_config
     from eo_agent_lab.world.simulate import simulate
-
-    from eo_agent_lab.lake.build import add_scenes
 
     fetched = simulate(out, world_config(params), progress=_progress(quiet))
     add_scenes(lake, fetched.scenes)
